@@ -1,0 +1,44 @@
+# Every verb is one line; `make` alone lists them.
+SHELL := /bin/bash
+PY := .venv/bin/python
+UV ?= .venv/bin/uv
+COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
+LINT = .venv/bin/ruff check && .venv/bin/ruff format --check && .venv/bin/mypy && .venv/bin/lint-imports --no-logo
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check unit functions spark cli bench lock clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+setup: ## .venv and whatever the machine lacks (apt-get as root); ends at once when nothing has changed
+	@scripts/setup
+
+demo: setup ## 336,776 real flights through 16 brokers and Spark, compared with pandas
+	@$(PY) demo/run.py
+
+test: setup ## everything: the linters, then all tests
+	@$(LINT) && $(PY) -m pytest tests
+
+check: ## the quick part, under a minute: linters, types, import contracts, unit and contract tests
+	@$(LINT) && $(PY) -m pytest -n 2 tests/unit tests/contract
+
+unit: ## pure code
+	@$(PY) -m pytest tests/unit
+
+functions: ## the broker's Lua, against a real redis-server
+	@$(PY) -m pytest tests/functions
+
+spark: ## the Spark source, against real brokers
+	@$(PY) -m pytest tests/spark
+
+cli: ## the pq command and its embedded namespace
+	@$(PY) -m pytest tests/cli
+
+bench: setup ## every benchmark, one after the other
+	@set -e; for question in benchmarks/*.py; do echo "== $$question"; $(PY) "$$question"; done
+
+lock: ## choose the newest versions that fit and write them down with their hashes
+	@$(COMPILE) --upgrade --all-extras --group dev -o requirements.lock pyproject.toml && $(COMPILE) --upgrade --group build -c requirements.lock -o requirements-build.lock
+
+clean: ## everything that was made here
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist demo/out && find . -name __pycache__ -type d -prune -exec rm -rf {} +
