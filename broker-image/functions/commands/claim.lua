@@ -1,0 +1,37 @@
+-- pq_claim: moves ready messages into a group's claim log, behind what it holds already.
+-- KEYS   queue
+-- ARGV   group, owner, lease in ms, from (ordinal), messages at most
+-- REPLY  {end, ready}: the log now reaches at least `end` (from <= end <= from + most; what had been claimed beyond `from`
+--        before counts first), and `ready` messages are left. A call does a bounded part: call again while end grows
+-- ERROR  CLAIMFENCED  another owner has opened the group · CLAIMAHEAD  the log does not reach `from`
+--        CLAIMLOST  claims from `from` on were given back to the queue
+command('pq_claim', function(queue, argv)
+  local name, owner, lease_ms = argv[1], argv[2], whole(argv[3], 1, 2 ^ 40)
+  local from, most = whole(argv[4], 0, 2 ^ 52), whole(argv[5], 0, 2 ^ 48)
+  if not lease_ms or not from or not most then
+    return refusal('BADCALL', 'pq_claim takes group, owner, lease, from and most')
+  end
+  local now = now_ms()
+  local group = group_of(queue, name)
+  local no = fenced(group, owner)
+  if no then return no end
+  if from > group.next then
+    return refusal('CLAIMAHEAD', 'group ' .. name .. ' has claimed up to ' .. text(group.next) .. ', not ' .. text(from))
+  end
+  local state = load_state(queue, 'head', 'tail', 'run', 'locked', 'claimed', 'gone')
+  sweep(state, now)
+  give_back_lapsed(state, now, name)
+  local before, parts = group.next, 0
+  while group.next < from + most and parts < RUNS_A_CALL do
+    local first, last, deliveries = take(state, from + most - group.next)
+    if not first then break end
+    log_claim(queue, group, first, last - first + 1, deliveries)
+    parts = parts + 1
+  end
+  put(state, 'claimed', number(state, 'claimed') + group.next - before)
+  group.lease = now + lease_ms
+  put_group(queue, group)
+  save(state)
+  local ready = number(state, 'tail') - number(state, 'gone') - number(state, 'locked') - number(state, 'claimed')
+  return { min(group.next, from + most), ready }
+end, { 'allow-oom' })

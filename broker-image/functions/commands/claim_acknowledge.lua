@@ -1,0 +1,26 @@
+-- pq_claim_acknowledge: takes claimed messages below a position out of the queue for good.
+-- KEYS   queue
+-- ARGV   group, owner, up to (ordinal)
+-- REPLY  how many ordinals below `up to` are still in the log: call again until it is 0
+-- ERROR  CLAIMFENCED · CLAIMLOST  some of them were given back to the queue and are not this group's any more
+command('pq_claim_acknowledge', function(queue, argv)
+  local name, upto = argv[1], whole(argv[3], 0, 2 ^ 52)
+  if not upto then return refusal('BADCALL', 'pq_claim_acknowledge takes group, owner and a position') end
+  local group = group_of(queue, name)
+  local no = fenced(group, argv[2])
+  if no then return no end
+  if upto <= group.base then return 0 end
+  if upto > group.next then
+    return refusal('CLAIMAHEAD', 'group ' .. name .. ' has claimed up to ' .. text(group.next) .. ', not ' .. text(upto))
+  end
+  local state = load_state(queue, 'in', 'out', 'gone', 'claimed')
+  local taken = pop_entries(queue, group, upto - group.base, function(first, last)
+    local segment = segment_of(first)
+    local bytes = last - first + 1 == SEGMENT and bytes_left(state, segment) or bytes_of(queue, segment, first, last)
+    remove(state, segment, first, last, bytes)
+  end)
+  put(state, 'claimed', number(state, 'claimed') - taken)
+  put_group(queue, group)
+  save(state)
+  return upto - group.base
+end, { 'allow-oom' })

@@ -1,0 +1,24 @@
+-- pq_claim_open: makes the caller the owner of a group's claim log; whoever owned it before is fenced.
+-- KEYS   queue
+-- ARGV   group, owner, lease in ms
+-- REPLY  {base, next, lost}: the log holds ordinals [base, next); those below `lost` were given back to the queue
+command('pq_claim_open', function(queue, argv)
+  local lease_ms = whole(argv[3], 1, 2 ^ 40)
+  if not lease_ms then return refusal('BADCALL', 'pq_claim_open takes group, owner and lease') end
+  local group = group_of(queue, argv[1])
+  if group.lost > group.base then -- a giving back was under way: what is left of it is lost as well
+    local state = load_state(queue, 'run', 'claimed')
+    local taken = pop_entries(queue, group, group.next - group.base, function(first, last, deliveries)
+      give_back(state, first, last - first + 1, deliveries + 1, '')
+    end)
+    put(state, 'claimed', number(state, 'claimed') - taken)
+    save(state)
+    if group.base < group.next then
+      put_group(queue, group)
+      return refusal('TRYAGAIN', 'claims of group ' .. argv[1] .. ' are being given back')
+    end
+  end
+  group.owner, group.lease = argv[2], now_ms() + lease_ms
+  put_group(queue, group)
+  return { group.base, group.next, group.lost }
+end, { 'allow-oom' })

@@ -1,0 +1,47 @@
+-- What every command needs: the server's calls, its clock, and numbers written so that none is rounded.
+-- While a library loads on Redis 7.0 neither redis.call nor the globals exist: `bind` fetches them at the first call.
+
+local call, floor, min, max, format, pack, unpack_struct, byte, char, sub, rep
+local SEGMENT = 256 -- messages in one segment; a constant of the layout, also in partitionedqueue.model.limits
+local EMPTY = {}
+
+local function bind()
+  call = redis.call
+  floor, min, max = math.floor, math.min, math.max
+  format, byte, char, sub, rep = string.format, string.byte, string.char, string.sub, string.rep
+  pack, unpack_struct = struct.pack, struct.unpack
+end
+
+-- Registers one command. `writes` commands that free memory may run when the broker is full (allow-oom).
+local function command(name, body, flags)
+  redis.register_function{
+    function_name = name,
+    callback = function(keys, argv)
+      if not call then bind() end
+      return body(keys[1], argv)
+    end,
+    flags = flags or EMPTY,
+  }
+end
+
+-- Milliseconds since 1970 by the server's clock, the only clock that a promise is measured with.
+local function now_ms()
+  local t = call('TIME')
+  return t[1] * 1000 + floor(t[2] / 1000)
+end
+
+-- Lua's own tostring keeps 14 digits; a sequence number has up to 15.
+local function text(number)
+  return format('%.0f', number)
+end
+
+local function refusal(code, words)
+  return redis.error_reply(code .. ' ' .. words)
+end
+
+-- A whole number from ARGV within bounds, or nil.
+local function whole(value, lowest, highest)
+  local number = tonumber(value)
+  if not number or number ~= floor(number) or number < lowest or number > highest then return nil end
+  return number
+end
