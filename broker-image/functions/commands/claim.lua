@@ -1,10 +1,11 @@
 -- pq_claim: moves ready messages into a group's claim log, behind what it holds already.
 -- KEYS   queue
 -- ARGV   group, owner, lease in ms, from (ordinal), messages at most
--- REPLY  {end, ready}: the log now reaches at least `end` (from <= end <= from + most; what had been claimed beyond `from`
---        before counts first), and `ready` messages are left. A call does a bounded part: call again while end grows
+-- REPLY  {end, ready}: the log now reaches at least `end` (what had been claimed beyond `from` before counts first), and
+--        `ready` messages are left. A call does a bounded part: call again while end grows. Where ordinals from `from` on
+--        were given back, the count goes on behind them; `end` stays `from` as long as there is nothing behind them.
 -- ERROR  CLAIMFENCED  another owner has opened the group · CLAIMAHEAD  the log does not reach `from`
---        CLAIMLOST  claims from `from` on were given back to the queue
+--        CLAIMLOST  the lease lapsed and the claims were given back; open the group again
 command('pq_claim', function(queue, argv)
   local name, owner, lease_ms = argv[1], argv[2], whole(argv[3], 1, 2 ^ 40)
   local from, most = whole(argv[4], 0, 2 ^ 52), whole(argv[5], 0, 2 ^ 48)
@@ -21,9 +22,9 @@ command('pq_claim', function(queue, argv)
   local state = load_state(queue, 'head', 'tail', 'run', 'locked', 'claimed', 'gone')
   sweep(state, now)
   give_back_lapsed(state, now, name)
-  local before, parts = group.next, 0
-  while group.next < from + most and parts < RUNS_A_CALL do
-    local first, last, deliveries = take(state, from + most - group.next)
+  local before, parts, start = group.next, 0, max(from, group.base)
+  while group.next < start + most and parts < RUNS_A_CALL do
+    local first, last, deliveries = take(state, start + most - group.next)
     if not first then break end
     log_claim(queue, group, first, last - first + 1, deliveries)
     parts = parts + 1
@@ -33,5 +34,5 @@ command('pq_claim', function(queue, argv)
   put_group(queue, group)
   save(state)
   local ready = number(state, 'tail') - number(state, 'gone') - number(state, 'locked') - number(state, 'claimed')
-  return { min(group.next, from + most), ready }
+  return { group.next > start and min(group.next, start + most) or from, ready }
 end, { 'allow-oom' })

@@ -1,13 +1,16 @@
 -- pq_claimed: where the messages of a range of a claim log are; the reader fetches them with LRANGE and GET.
 -- KEYS   queue
 -- ARGV   group, from, to (ordinals, to excluded)
--- REPLY  {base, next, lost, first, count, deliveries, first, count, deliveries, ...}; no triples where from < base
+-- REPLY  {base, next, lost, first, count, deliveries, first, count, deliveries, ...}
+--        to <= lost: the whole range was given back after it had been planned: no triples. from < lost < to: the range was
+--        planned after the loss, so its ordinals below `lost` never were anybody's: they are left out. Otherwise the counts
+--        add up to to - from; less means that a part was acknowledged before.
 command('pq_claimed', function(queue, argv)
   local from, to = whole(argv[2], 0, 2 ^ 52), whole(argv[3], 0, 2 ^ 52)
   if not from or not to then return refusal('BADCALL', 'pq_claimed takes group, from and to') end
   local group = group_of(queue, argv[1])
   local reply = { group.base, group.next, group.lost }
-  if from < group.base or group.lost > from then return reply end
+  if to <= group.lost then return reply end
   local ordinal, at = group.base, 0
   while ordinal < to do
     local entries = call('LRANGE', log_key(queue, argv[1]), at, at + 63)

@@ -4,7 +4,7 @@
 -- another consumer's receive or claim may give them back, and then the group has lost them.
 --
 -- `<queue>:group:<group>`  owner, lease (expiry, ms), base (first ordinal in the log), next (one past the last),
---                          lost (ordinals below it were given back), offset (messages of the first entry already gone)
+--                          lost (ordinals below it that were not acknowledged by then were given back)
 -- `<queue>:log:<group>`    a list of entries: first u64, count u32, deliveries before the claim u32
 -- `<queue>:groups`         groups that hold claims, by lease
 
@@ -34,6 +34,9 @@ end
 
 local function fenced(group, owner)
   if group.owner == owner then return nil end
+  if group.owner == '' and group.lost > 0 then
+    return refusal('CLAIMLOST', 'the lease of group ' .. group.name .. ' lapsed, and its claims were given back')
+  end
   return refusal('CLAIMFENCED', 'group ' .. group.name .. ' has another owner')
 end
 

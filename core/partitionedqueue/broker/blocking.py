@@ -1,0 +1,126 @@
+"""The blocking client of one broker, for threads and Spark executors: one connection, pipelines."""
+
+import socket
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import hiredis
+
+from partitionedqueue.broker import calls
+from partitionedqueue.broker.calls import Argument, Call
+from partitionedqueue.broker.library import library_text, library_version
+from partitionedqueue.broker.refusals import error_of
+from partitionedqueue.broker.replies import Raw
+from partitionedqueue.model import limits
+from partitionedqueue.model.errors import BrokerUnavailable, PartitionedQueueError
+from partitionedqueue.model.placement import BrokerAddress
+
+T = TypeVar("T")
+_READ_BYTES = 1 << 18
+
+
+class BlockingBroker:
+    """Speaks to one broker. Connects at the first call, and anew at the next call after a connection was lost.
+
+    Not for several threads at once. Errors: BrokerUnavailable (`outcome_unknown` where the call had been sent),
+    the refusals of `model.errors`, BrokerFault.
+    """
+
+    def __init__(
+        self,
+        address: BrokerAddress,
+        *,
+        timeout_s: float = limits.CALL_TIMEOUT_S_DEFAULT,
+        username: str | None = None,
+        password: str | None = None,
+    ) -> None:
+        self.address = address
+        self._timeout_s = timeout_s
+        self._login = ("AUTH", username or "default", password) if password is not None else None
+        self._socket: socket.socket | None = None
+        self._reader = hiredis.Reader()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _at: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; the next call opens one again."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def call(self, call: Call[T]) -> T:
+        """Carry one call. A repeatable one is tried a second time, should the connection turn out to be dead."""
+        return self.pipeline([call])[0]
+
+    def pipeline(self, several: Sequence[Call[T]]) -> list[T]:
+        """Carry several calls at once; the first error among the replies is raised after all have been read."""
+        commands = [call.words for call in several]
+        try:
+            raw = self.raw(*commands)
+        except BrokerUnavailable:
+            if not all(call.repeatable for call in several):
+                raise
+            raw = self.raw(*commands)
+        return [call.parse(reply) for call, reply in zip(several, raw, strict=True)]
+
+    def raw(self, *commands: tuple[Argument, ...]) -> list[Raw]:
+        """Run native commands in one pipeline; replies are bytes, ints and lists."""
+        replies = self._exchange([hiredis.pack_command(command) for command in commands])
+        for reply in replies:
+            if isinstance(reply, hiredis.ReplyError):
+                raise error_of(self.address, str(reply))
+        return replies
+
+    def load_library(self) -> None:
+        """Load this version of the library, if the broker does not run it yet."""
+        try:
+            if self.call(calls.about()).library == library_version():
+                return
+        except BrokerUnavailable as error:
+            if "no library" not in str(error):
+                raise
+        self.raw(("FUNCTION", "LOAD", "REPLACE", library_text()))
+
+    def _connected(self) -> socket.socket:
+        if self._socket is not None:
+            return self._socket
+        try:
+            fresh = socket.create_connection((self.address.host, self.address.port), self._timeout_s)
+        except OSError as error:
+            raise BrokerUnavailable(f"broker {self.address} cannot be reached: {error.strerror or error}") from error
+        fresh.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket, self._reader = fresh, hiredis.Reader()
+        if self._login is not None:
+            try:
+                self.raw(self._login)
+            except PartitionedQueueError:
+                self.close()
+                raise
+        return fresh
+
+    def _exchange(self, packed: list[bytes]) -> list[Any]:
+        connection = self._connected()
+        replies: list[Any] = []
+        try:
+            connection.sendall(b"".join(packed))
+            while len(replies) < len(packed):
+                reply = self._reader.gets()
+                if reply is not False:
+                    replies.append(reply)
+                    continue
+                data = connection.recv(_READ_BYTES)
+                if not data:
+                    raise ConnectionError("the connection was closed")
+                self._reader.feed(data)
+        except (OSError, hiredis.ProtocolError) as error:
+            self.close()
+            what = f"did not answer within {self._timeout_s:g} s" if isinstance(error, TimeoutError) else str(error)
+            raise BrokerUnavailable(f"broker {self.address}: {what}", outcome_unknown=True) from error
+        return replies

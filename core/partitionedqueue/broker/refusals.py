@@ -1,0 +1,47 @@
+"""Redis' error replies as errors of the domain: one table, total."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from partitionedqueue.model.errors import (
+    BrokerFault,
+    BrokerTooOld,
+    BrokerUnavailable,
+    ClaimAhead,
+    ClaimFenced,
+    ClaimLost,
+    PartitionedQueueError,
+    QueueFull,
+    SendForgotten,
+    TryAgain,
+)
+
+REFUSALS: Final[Mapping[str, type[PartitionedQueueError]]] = {
+    "CLAIMFENCED": ClaimFenced,
+    "CLAIMLOST": ClaimLost,
+    "CLAIMAHEAD": ClaimAhead,
+    "SENDFORGOTTEN": SendForgotten,
+    "TRYAGAIN": TryAgain,
+    "BADCALL": BrokerFault,
+    # Redis' own words.
+    "OOM": QueueFull,  # maxmemory reached: refused before anything was done
+    "MISCONF": BrokerUnavailable,  # the append-only file cannot be written
+    "LOADING": BrokerUnavailable,
+    "BUSY": BrokerUnavailable,
+    "NOAUTH": BrokerUnavailable,
+    "WRONGPASS": BrokerUnavailable,
+    "NOPERM": BrokerFault,
+}
+
+
+def error_of(address: object, words: str) -> PartitionedQueueError:
+    """The error that an error reply stands for; `words` is the reply, its code first."""
+    code, _, rest = words.partition(" ")
+    if "Function not found" in words:
+        return BrokerUnavailable(f"broker {address} has no library loaded yet")
+    if "unknown command" in words and "FCALL" in words.upper():
+        return BrokerTooOld(f"broker {address} knows no Functions; redis-server 7.0 or newer is needed")
+    kind = REFUSALS.get(code, BrokerFault)
+    if kind is QueueFull:
+        return QueueFull(f"the partition at {address} is full; receive some of its messages first")
+    return kind(f"broker {address}: {rest or words}" if kind is not BrokerFault else f"broker {address}: {words}")

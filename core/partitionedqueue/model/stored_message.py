@@ -1,0 +1,223 @@
+"""The one stored form of a message: a header of fixed places in front of the AMQP sections as they came.
+
+Specified, with test vectors, in docs/reference/stored-message.md. All numbers are little-endian; all offsets count from
+the first byte of the stored form. The enqueued time and the delivery count are the partition's to give, so they are not
+in it: the first comes as marks beside the messages (`enqueued_times`), the second with a reply.
+"""
+
+import struct
+from collections.abc import Mapping
+from typing import Any, Final
+
+from partitionedqueue.model import limits
+from partitionedqueue.model.amqp_types import (
+    NULL,
+    Symbol,
+    Timestamp,
+    UInt,
+    compound,
+    decode_value,
+    encode_list,
+    encode_map,
+    encode_value,
+)
+from partitionedqueue.model.errors import InvalidMessage, MessageTooLarge
+from partitionedqueue.model.message import Message, PropertyValue
+
+VERSION: Final = 1
+HEADER: Final = struct.Struct("<BBHHHIIIIIIqqqII")
+HEADER_BYTES: Final = 64
+
+HAS_SESSION_ID: Final = 1
+HAS_PARTITION_KEY: Final = 2
+HAS_MESSAGE_ID: Final = 4
+HAS_TIME_TO_LIVE: Final = 8
+IS_SCHEDULED: Final = 16
+BODY_IS_SECTIONS: Final = 32  # the body is not one data section: the offset and length are those of all body sections
+
+# AMQP 1.0 §3.2: descriptors of the sections of a message.
+_HEADER, _ANNOTATIONS, _PROPERTIES, _APPLICATION_PROPERTIES, _DATA = 0x70, 0x72, 0x73, 0x74, 0x75
+_DELIVERY_ANNOTATIONS, _FOOTER = 0x71, 0x78
+_UINT_MAX = 2**32 - 1
+
+_PARTITION_KEY = Symbol("x-opt-partition-key")
+_SCHEDULED_TIME = Symbol("x-opt-scheduled-enqueue-time")
+# AMQP 1.0 §3.2.4, the fields of the properties section; Service Bus' names for some of them differ.
+_PROPERTY_FIELDS = (
+    "message_id", None, "to", "subject", "reply_to", "correlation_id", "content_type", None, None, None,
+    "session_id", None, "reply_to_session_id",
+)  # fmt: skip
+
+
+def _section(descriptor: int, content: bytes) -> bytes:
+    return bytes((0x00, 0x53, descriptor)) + content
+
+
+def _string_place(encoded: bytes, text: bytes) -> int:
+    """Where the content of an encoded string begins, given that `encoded` ends with it."""
+    return len(encoded) - len(text)
+
+
+class _Places:
+    """Where the id and the keys come to stand, found while the sections are written."""
+
+    def __init__(self) -> None:
+        self.message_id = (0, 0)
+        self.session_id = (0, 0)
+        self.partition_key = (0, 0)
+
+
+def _annotations(message: Message, places: _Places) -> bytes:
+    entries: list[bytes] = []
+    content_bytes = 0
+    if message.scheduled_enqueue_time_ms is not None:
+        entries += [encode_value(_SCHEDULED_TIME), encode_value(Timestamp(message.scheduled_enqueue_time_ms))]
+    if message.partition_key is not None:
+        entries += [encode_value(_PARTITION_KEY), encode_value(message.partition_key)]
+    if not entries:
+        return b""
+    encoded = _section(_ANNOTATIONS, compound(0xC1, 0xD1, entries))
+    if message.partition_key is not None:  # it stands last, so its content ends the section
+        content_bytes = len(message.partition_key.encode())
+        places.partition_key = (len(encoded) - content_bytes, content_bytes)
+    return encoded
+
+
+def _properties(message: Message, places: _Places) -> bytes:
+    values = [None if name is None else getattr(message, name) for name in _PROPERTY_FIELDS]
+    while values and values[-1] is None:
+        values.pop()
+    if not values:
+        return b""
+    items = [encode_value(value) for value in values]
+    encoded = _section(_PROPERTIES, compound(0xC0, 0xD0, items))
+    at = len(encoded) - sum(map(len, items))
+    for name, item, value in zip(_PROPERTY_FIELDS, items, values, strict=False):
+        if name in ("message_id", "session_id") and value is not None:
+            size = len(value.encode())
+            setattr(places, name, (at + len(item) - size, size))
+        at += len(item)
+    return encoded
+
+
+def encode(message: Message) -> bytes:
+    """The stored form of a message. Raises MessageTooLarge, and InvalidMessage for a property AMQP cannot hold."""
+    places = _Places()
+    sections: list[bytes] = []
+    size = HEADER_BYTES
+    if message.time_to_live_ms is not None:
+        ttl = UInt(min(message.time_to_live_ms, _UINT_MAX))
+        sections.append(_section(_HEADER, encode_list([None, None, ttl])))
+        size += len(sections[-1])
+    moved = []
+    for part, names in ((_annotations, ("partition_key",)), (_properties, ("message_id", "session_id"))):
+        encoded = part(message, places)
+        moved += [(name, size) for name in names if getattr(places, name)[1] or getattr(message, name) is not None]
+        sections.append(encoded)
+        size += len(encoded)
+    for name, base in moved:
+        offset, length = getattr(places, name)
+        setattr(places, name, (base + offset, length))
+    application_properties_offset = 0
+    if message.application_properties:
+        application_properties_offset = size
+        sections.append(_section(_APPLICATION_PROPERTIES, encode_map(message.application_properties)))
+        size += len(sections[-1])
+    if size - HEADER_BYTES > limits.HEADER_BYTES_MAX:
+        raise MessageTooLarge(
+            f"the properties of a message take {size - HEADER_BYTES:,} bytes; at most {limits.HEADER_BYTES_MAX:,} are allowed"
+        )
+    data = encode_value(message.body)
+    sections.append(_section(_DATA, data))
+    body_offset = size + 3 + len(data) - len(message.body)
+    size = body_offset + len(message.body)
+    if size > limits.MESSAGE_BYTES_MAX:
+        raise MessageTooLarge(
+            f"a message of {size:,} bytes with its properties is over the limit of {limits.MESSAGE_BYTES_MAX:,} (256 KB)"
+        )
+    flags = (
+        (HAS_SESSION_ID if message.session_id is not None else 0)
+        | (HAS_PARTITION_KEY if message.partition_key is not None else 0)
+        | (HAS_MESSAGE_ID if message.message_id is not None else 0)
+        | (HAS_TIME_TO_LIVE if message.time_to_live_ms is not None else 0)
+        | (IS_SCHEDULED if message.scheduled_enqueue_time_ms is not None else 0)
+    )
+    header = HEADER.pack(
+        VERSION, flags,
+        places.message_id[1], places.session_id[1], places.partition_key[1],
+        places.message_id[0], places.session_id[0], places.partition_key[0],
+        body_offset, len(message.body),
+        0, message.time_to_live_ms or 0, message.scheduled_enqueue_time_ms or 0, 0,
+        HEADER_BYTES, application_properties_offset,
+    )  # fmt: skip
+    return b"".join((header, *sections))
+
+
+def decode(stored: bytes) -> Message:
+    """The message of a stored form. Raises InvalidMessage where it is damaged or of a later version.
+
+    A body that is not one data section (BODY_IS_SECTIONS) comes back as those sections, encoded.
+    """
+    if len(stored) < HEADER_BYTES or stored[0] != VERSION:
+        raise InvalidMessage("these bytes are no stored message of version 1")
+    fields = HEADER.unpack_from(stored)
+    flags, body_offset, body_bytes, ttl, scheduled, at = (
+        fields[1],
+        fields[8],
+        fields[9],
+        fields[11],
+        fields[12],
+        fields[14],
+    )
+    properties: dict[str, Any] = {}
+    while at < body_offset:
+        if stored[at : at + 2] != b"\x00\x53":
+            raise InvalidMessage(f"no AMQP section begins at byte {at} of a stored message")
+        descriptor = stored[at + 2]
+        if descriptor in (_DATA, 0x76, 0x77, _FOOTER):
+            break
+        value, at = decode_value(stored, at + 3)
+        if descriptor == _PROPERTIES:
+            for name, item in zip(_PROPERTY_FIELDS, value, strict=False):
+                if name is not None and item is not None:
+                    properties[name] = str(item)
+        elif descriptor == _APPLICATION_PROPERTIES:
+            properties["application_properties"] = value
+        elif descriptor == _ANNOTATIONS and _PARTITION_KEY in value:
+            properties["partition_key"] = value[_PARTITION_KEY]
+    return Message(
+        body=stored[body_offset : body_offset + body_bytes],
+        time_to_live_ms=ttl if flags & HAS_TIME_TO_LIVE else None,
+        scheduled_enqueue_time_ms=scheduled if flags & IS_SCHEDULED else None,
+        **properties,
+    )
+
+
+def decode_application_properties(stored: bytes, offset: int) -> Mapping[str, PropertyValue]:
+    """The application properties of a stored form; `offset` is the header's, 0 where there are none."""
+    if not offset:
+        return {}
+    value, _ = decode_value(stored, offset + 3)
+    if not isinstance(value, dict):
+        raise InvalidMessage("the application properties of a stored message are no map")
+    return value
+
+
+def enqueued_times(first: int, count: int, marks: bytes) -> list[int]:
+    """The enqueued times, in ms since 1970, of messages first..first+count-1 of one segment.
+
+    `marks` are 8 bytes each: u16 index in the segment, u48 time; a mark is valid up to the next one's index.
+    """
+    if not marks or len(marks) % 8:
+        raise InvalidMessage("enqueued-time marks come in eights of bytes, and there is at least one")
+    parsed = [(n & 0xFFFF, n >> 16) for (n,) in struct.iter_unpack("<Q", marks)]
+    base = (first - 1) % limits.SEGMENT_MESSAGES
+    times, current = [], 0
+    for index in range(base, base + count):
+        while current + 1 < len(parsed) and parsed[current + 1][0] <= index:
+            current += 1
+        times.append(parsed[current][1])
+    return times
+
+
+__all__ = ["HEADER", "HEADER_BYTES", "NULL", "decode", "decode_application_properties", "encode", "enqueued_times"]
