@@ -72,7 +72,8 @@ class BlockingBroker:
 
     def raw(self, *commands: tuple[Argument, ...]) -> list[Raw]:
         """Run native commands in one pipeline; replies are bytes, ints and lists."""
-        replies = self._exchange([hiredis.pack_command(command) for command in commands])
+        packed = [hiredis.pack_command(c) for c in commands]  # type: ignore[arg-type]  # its stub knows tuples of one
+        replies = self._exchange(packed)
         for reply in replies:
             if isinstance(reply, hiredis.ReplyError):
                 raise error_of(self.address, str(reply))

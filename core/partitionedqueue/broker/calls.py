@@ -1,6 +1,6 @@
 """Each command of the library, written once as a value that any client can carry.
 
-Contracts are in the heads of broker-image/functions/commands/*.lua. Sequence numbers here are a partition's own 48 bits.
+Contracts are in the heads of broker-image/functions/commands/*.lua. Sequence numbers are a partition's own 48 bits.
 """
 
 from collections.abc import Callable, Sequence
@@ -95,7 +95,9 @@ def claim_open(keys: QueueKeys, group: str, owner: str, lease_ms: int) -> Call[C
     return _write(replies.claim_log, "pq_claim_open", keys.state, group, owner, lease_ms, repeatable=True)
 
 
-def claim(keys: QueueKeys, group: str, owner: str, lease_ms: int, start: int, most: int) -> Call[Claimed]:
+def claim(  # noqa: PLR0917 -- the command's arguments, in its order
+    keys: QueueKeys, group: str, owner: str, lease_ms: int, start: int, most: int
+) -> Call[Claimed]:
     """Claim ready messages so that the log reaches up to start + most. A repeat finds them claimed already."""
     return _write(replies.claimed, "pq_claim", keys.state, group, owner, lease_ms, start, most, repeatable=True)
 

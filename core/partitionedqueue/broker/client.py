@@ -1,4 +1,4 @@
-"""The asyncio client of one broker: one connection, any number of calls in flight, written together once a loop turn."""
+"""The asyncio client of one broker: one connection, any number of calls in flight, written once a loop turn."""
 
 import asyncio
 from collections import deque
@@ -34,7 +34,7 @@ class _Connection(asyncio.Protocol):
         self.lost: PartitionedQueueError | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 -- what create_connection promises
+        assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._check = self._loop.call_later(_CHECK_S, self._check_oldest)
 
@@ -73,7 +73,7 @@ class _Connection(asyncio.Protocol):
     def ask(self, words: tuple[Argument, ...]) -> "asyncio.Future[Raw]":
         if not self._unwritten:
             self._loop.call_soon(self._write)
-        self._unwritten.append(hiredis.pack_command(words))
+        self._unwritten.append(hiredis.pack_command(words)  # type: ignore[arg-type]  # its stub knows tuples of one)
         future: asyncio.Future[Raw] = self._loop.create_future()
         self._waiting.append((future, self._loop.time() + self._timeout_s))
         return future
@@ -93,7 +93,7 @@ class _Connection(asyncio.Protocol):
 class BrokerClient:
     """Speaks to one broker from one event loop. Errors as in `blocking.BlockingBroker`.
 
-    Connects when there is something to ask. At most `limits.CALLS_IN_FLIGHT_MAX` calls are in flight; further ones wait.
+    Connects when there is something to ask. At most `limits.CALLS_IN_FLIGHT_MAX` calls are in flight; others wait.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class BrokerClient:
             self._connection = None
             await asyncio.sleep(0)
 
-    async def _ask(self, words: tuple[Argument, ...]) -> Any:  # noqa: ANN401 -- RESP
+    async def _ask(self, words: tuple[Argument, ...]) -> Any:
         async with self._places:
             connection = self._connection
             if connection is None or connection.lost is not None:

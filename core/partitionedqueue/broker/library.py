@@ -21,7 +21,7 @@ def _folder() -> Path:
 
 @cache
 def library_text() -> str:
-    """The library as one text, ready for FUNCTION LOAD: library.lua with each `--@include` line replaced by its file."""
+    """The library as one text, for FUNCTION LOAD: library.lua, each `--@include` line replaced by its file."""
     functions = _folder() / "functions"
     top = (functions / "library.lua").read_text(encoding="utf-8")
     included: set[str] = set()

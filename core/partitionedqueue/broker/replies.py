@@ -1,4 +1,4 @@
-"""Replies of the library's commands, as values. Every parser raises BrokerFault for a reply that breaks the contract."""
+"""Replies of the library's commands, as values. The contracts are in the heads of the Lua files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -10,7 +10,7 @@ _DURATION = re.compile(
 
 
 def milliseconds(text: str) -> int | None:
-    """The length of an ISO 8601 duration in ms; None where it is none. Years and months have no fixed length: refused."""
+    """The length of an ISO 8601 duration in ms; None where it is none, or has years or months."""
     match = _DURATION.fullmatch(text)
     if match is None or text == "P":
         return None

@@ -12,7 +12,7 @@ SEED = 42  # Spark SQL's xxhash64() has this seed: a job can route with a built-
 
 
 def partition_key_of(message: Message, *, requires_duplicate_detection: bool = False) -> str | None:
-    """The key that decides: SessionId, else PartitionKey, else MessageId where the entity detects duplicates, else none."""
+    """The key that decides: SessionId, else PartitionKey, else MessageId where duplicates are detected."""
     if message.session_id is not None:
         return message.session_id
     if message.partition_key is not None:

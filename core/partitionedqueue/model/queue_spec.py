@@ -155,7 +155,7 @@ def _text(reader: _Reader, key: str, value: object) -> str:
     return value
 
 
-def _whole(lowest: int, highest: int) -> Any:  # noqa: ANN401 -- a reader, like the functions beside it
+def _whole(lowest: int, highest: int) -> Any:
     def read(reader: _Reader, key: str, value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
             raise reader.error(f"spec.{key} is {value!r}; write a whole number from {lowest} to {highest}")
@@ -164,7 +164,7 @@ def _whole(lowest: int, highest: int) -> Any:  # noqa: ANN401 -- a reader, like 
     return read
 
 
-def _choice(kinds: type[StrEnum]) -> Any:  # noqa: ANN401 -- as above
+def _choice(kinds: type[StrEnum]) -> Any:
     def read(reader: _Reader, key: str, value: object) -> StrEnum:
         try:
             return kinds(str(value))
@@ -174,7 +174,7 @@ def _choice(kinds: type[StrEnum]) -> Any:  # noqa: ANN401 -- as above
     return read
 
 
-def _duration(lowest: int, highest: int, example: str) -> Any:  # noqa: ANN401 -- as above
+def _duration(lowest: int, highest: int, example: str) -> Any:
     def read(reader: _Reader, key: str, value: object) -> int:
         length = durations.milliseconds(value) if isinstance(value, str) else None
         if length is None or not lowest <= length <= highest:

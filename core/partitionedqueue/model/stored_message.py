@@ -53,11 +53,6 @@ def _section(descriptor: int, content: bytes) -> bytes:
     return bytes((0x00, 0x53, descriptor)) + content
 
 
-def _string_place(encoded: bytes, text: bytes) -> int:
-    """Where the content of an encoded string begins, given that `encoded` ends with it."""
-    return len(encoded) - len(text)
-
-
 class _Places:
     """Where the id and the keys come to stand, found while the sections are written."""
 
@@ -125,7 +120,8 @@ def encode(message: Message) -> bytes:
         size += len(sections[-1])
     if size - HEADER_BYTES > limits.HEADER_BYTES_MAX:
         raise MessageTooLarge(
-            f"the properties of a message take {size - HEADER_BYTES:,} bytes; at most {limits.HEADER_BYTES_MAX:,} are allowed"
+            f"the properties of a message take {size - HEADER_BYTES:,} bytes; "
+            f"at most {limits.HEADER_BYTES_MAX:,} are allowed"
         )
     data = encode_value(message.body)
     sections.append(_section(_DATA, data))
@@ -133,7 +129,8 @@ def encode(message: Message) -> bytes:
     size = body_offset + len(message.body)
     if size > limits.MESSAGE_BYTES_MAX:
         raise MessageTooLarge(
-            f"a message of {size:,} bytes with its properties is over the limit of {limits.MESSAGE_BYTES_MAX:,} (256 KB)"
+            f"a message of {size:,} bytes with its properties is over the limit "
+            f"of {limits.MESSAGE_BYTES_MAX:,} (256 KB)"
         )
     flags = (
         (HAS_SESSION_ID if message.session_id is not None else 0)
