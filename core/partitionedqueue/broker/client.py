@@ -73,7 +73,8 @@ class _Connection(asyncio.Protocol):
     def ask(self, words: tuple[Argument, ...]) -> "asyncio.Future[Raw]":
         if not self._unwritten:
             self._loop.call_soon(self._write)
-        self._unwritten.append(hiredis.pack_command(words)  # type: ignore[arg-type]  # its stub knows tuples of one)
+        packed = hiredis.pack_command(words)  # type: ignore[arg-type]  # its stub knows tuples of one
+        self._unwritten.append(packed)
         future: asyncio.Future[Raw] = self._loop.create_future()
         self._waiting.append((future, self._loop.time() + self._timeout_s))
         return future

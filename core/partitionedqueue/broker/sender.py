@@ -101,14 +101,16 @@ class _Lane:
                 stored = [one for pending in batch for one in pending.stored]
                 call = calls.send(self._sender.keys, stored, sender=self._id, number=number)
             try:
-                self._settle(batch, await self._client.call(call))
-                return
+                result = await self._client.call(call)
             except QueueFull as error:
                 self._settle_full(batch, error)
                 return
             except BrokerUnavailable as error:
                 self._down_until = asyncio.get_running_loop().time() + limits.RECONNECT_DELAY_S_MAX
                 unsure = unsure or error.outcome_unknown
+            else:
+                self._settle(batch, result)
+                return
             self._hand_over_keyless(batch, unsure=unsure)
             self._drop_late(batch, unsure=unsure)
             await asyncio.sleep(delay)
@@ -132,7 +134,7 @@ class _Lane:
                 self._sender.next_lane().put(pending)
 
     def _hand_over_keyless(self, batch: list[_Pending], *, unsure: bool) -> None:
-        """Keyless messages that were surely not stored here go to a partition that is up (the article: availability)."""
+        """Keyless messages that were surely not stored here go to a partition that is up."""
         for source in (self._buffer,) if unsure else (batch, self._buffer):
             for pending in [p for p in source if not p.keyed]:
                 lane = self._sender.next_lane()
@@ -141,7 +143,7 @@ class _Lane:
                     lane.put(pending)
 
     def _drop_late(self, batch: list[_Pending], *, unsure: bool) -> None:
-        """Tell those whose operation timeout has passed; a batch that may be stored is let go of when all are told."""
+        """Tell those whose operation timeout has passed; a batch that may be stored goes when all are told."""
         now = asyncio.get_running_loop().time()
         for source, may_be_stored in ((batch, unsure), (self._buffer, False)):
             for pending in source:
@@ -183,7 +185,7 @@ class QueueSender:
         return await self.send_batch((message,))
 
     async def send_batch(self, messages: Sequence[Message]) -> SequenceNumber | None:
-        """Send a batch, all or none, to one partition; gives the first number. Errors as `send`, and BatchKeyConflict."""
+        """Send a batch, all or none, to one partition; gives the first number. Errors: as `send`, BatchKeyConflict."""
         if not messages:
             raise InvalidMessage("a batch has at least one message")
         key = partitioning.key_of_batch(messages, requires_duplicate_detection=self._detects)
