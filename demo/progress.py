@@ -1,0 +1,74 @@
+"""What the demo shows while it works, and remembers for its picture."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+SECONDS_BETWEEN_LINES = 1.0
+
+
+class Sample(NamedTuple):
+    """Where things stood at one moment; seconds since the first message."""
+
+    at_s: float
+    acknowledged: int
+    consumed: int
+
+
+class Progress:
+    """One line that stays in its place on a terminal, one line a second elsewhere."""
+
+    def __init__(self, messages: int, acknowledged: Callable[[], int], consumed: Callable[[], int]) -> None:
+        self.samples: list[Sample] = []
+        self.kills_s: list[float] = []
+        self._messages = messages
+        self._acknowledged = acknowledged
+        self._consumed = consumed
+        self._started = time.monotonic()
+        self._line_is_open = False
+
+    def start(self) -> None:
+        """The first message leaves now."""
+        self._started = time.monotonic()
+        self.samples = [Sample(0.0, self._acknowledged(), self._consumed())]
+
+    @property
+    def elapsed_s(self) -> float:
+        """Since the first message."""
+        return time.monotonic() - self._started
+
+    async def show(self) -> None:
+        """Show until cancelled."""
+        while True:
+            await asyncio.sleep(SECONDS_BETWEEN_LINES)
+            self.sample()
+
+    def sample(self) -> None:
+        """Remember and show how things stand now."""
+        before = self.samples[-1]
+        now = Sample(self.elapsed_s, self._acknowledged(), self._consumed())
+        self.samples.append(now)
+        seconds = max(now.at_s - before.at_s, 1e-3)
+        self._show(
+            f"{now.at_s:5.0f} s   in {now.acknowledged:>9,} of {self._messages:,}"
+            f"  {(now.acknowledged - before.acknowledged) / seconds:>9,.0f}/s"
+            f"   out {now.consumed:>9,}  {(now.consumed - before.consumed) / seconds:>9,.0f}/s"
+        )
+
+    def _show(self, text: str) -> None:
+        if sys.stdout.isatty():
+            print(f"\r\x1b[K{text}", end="", flush=True)
+            self._line_is_open = True
+        else:
+            print(text, flush=True)
+
+    def say(self, text: str) -> None:
+        """A line of its own."""
+        if self._line_is_open:
+            print()
+            self._line_is_open = False
+        print(text, flush=True)
