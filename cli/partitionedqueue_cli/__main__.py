@@ -1,0 +1,7 @@
+"""`python -m partitionedqueue_cli` is `pq`."""
+
+import sys
+
+from partitionedqueue_cli.main import main
+
+sys.exit(main())

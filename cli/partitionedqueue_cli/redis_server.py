@@ -1,0 +1,196 @@
+"""One redis-server process of an embedded partition: its configuration, its start, its log and its end."""
+
+import ctypes
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from partitionedqueue.broker.library import redis_conf_text
+from partitionedqueue.model.queue_spec import Durability, QueueSpec
+from partitionedqueue_cli import limits, namespace
+from partitionedqueue_cli.failures import ServerUnusable
+
+_READY = "Ready to accept connections"
+_PORT_TAKEN = re.compile(r"Address already in use|Failed listening on port")
+_TORN = re.compile(r"Unexpected end of file reading the append only file")
+_DAMAGED = re.compile(
+    r"Bad file format reading the append only file|AOF loading aborted|Wrong signature trying to load"
+    r"|AOF manifest|Unexpected end of file reading the append only file|Short read or OOM loading DB"
+    r"|Error reading the append.?only file|the append log file .* doesn't exist|Internal error in RDB"
+)
+_TRUNCATED = re.compile(r"Truncating the AOF (.*) at offset (\d+)")
+_FSYNC = {
+    Durability.ALWAYS: ("appendonly yes", "appendfsync always"),
+    Durability.EVERY_SECOND: ("appendonly yes", "appendfsync everysec"),
+    Durability.NONE: ("appendonly no",),
+}
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def find() -> str:
+    """The path of a redis-server that is new enough. Raises ServerUnusable."""
+    path = shutil.which("redis-server")
+    if path is None:
+        raise ServerUnusable(
+            "there is no redis-server on PATH; install Redis 7.0 or newer (apt-get install redis-server)"
+        )
+    try:
+        said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ServerUnusable(f"{path} cannot be run: {error}") from error
+    match = re.search(r"v=(\d+)\.(\d+)(?:\.\d+)?", said)
+    oldest = ".".join(map(str, limits.REDIS_OLDEST))
+    if match is None:
+        raise ServerUnusable(f"{path} does not say which version it is; Redis {oldest} or newer is needed")
+    if (int(match[1]), int(match[2])) < limits.REDIS_OLDEST:
+        raise ServerUnusable(f"{path} is Redis {match[0][2:]}, which has no Functions; {oldest} or newer is needed")
+    return path
+
+
+def configuration(spec: QueueSpec, folder: Path, port: int) -> str:
+    """The broker's redis.conf: what every broker has, then what this one has; the last line for a setting wins."""
+    own = (
+        *("", "# ---- this broker alone"),
+        *(f"bind {namespace.LOOPBACK}", f"port {port}", "protected-mode yes"),
+        *(f'dir "{_quoted(folder)}"', f'logfile "{_quoted(folder / "redis.log")}"'),
+        f"maxmemory {spec.partition_gb * 1024 + limits.HEADROOM_MB}mb",
+        *_FSYNC[spec.durability],
+    )
+    return redis_conf_text().rstrip("\n") + "\n" + "\n".join(own) + "\n"
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("\\", "\\\\").replace('"', '\\"')
+
+
+@dataclass(slots=True)
+class RedisServer:
+    """A process that was started, and what its log has said since."""
+
+    folder: Path
+    process: subprocess.Popen[bytes]
+    _log_from: int = 0
+    _seen: str = field(default="", repr=False)
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self.process.pid
+
+    @property
+    def log(self) -> Path:
+        """Where it writes its log."""
+        return self.folder / "redis.log"
+
+    def ended(self) -> bool:
+        """Whether it has ended."""
+        return self.process.poll() is not None
+
+    def how_it_ended(self) -> str:
+        """In words, once it has."""
+        code = self.process.returncode
+        return (
+            f"was ended by {signal.Signals(-code).name}" if code is not None and code < 0 else f"ended with code {code}"
+        )
+
+    def said(self) -> str:
+        """Its log since this start."""
+        try:
+            with self.log.open("rb") as file:
+                file.seek(self._log_from)
+                return file.read(limits.LOG_BYTES_MAX).decode(errors="replace")
+        except FileNotFoundError:
+            return ""
+
+    def is_ready(self) -> bool:
+        """Whether it has bound its port and loaded its data."""
+        return _READY in self.said()
+
+    def lost_its_port(self) -> bool:
+        """Whether somebody else has the port."""
+        return _PORT_TAKEN.search(self.said()) is not None
+
+    def damage(self) -> str | None:
+        """What it says against its append-only file, if it does."""
+        for line in self.said().splitlines():
+            if _DAMAGED.search(line):
+                return line.split(" # ")[-1].split(". You can:")[0].strip()
+        return None
+
+    def is_torn(self) -> bool:
+        """Whether only the end of the append-only file is missing."""
+        return _TORN.search(self.said()) is not None
+
+    def truncated(self) -> str | None:
+        """What it has cut off its append-only file, if it was allowed to and had to."""
+        match = _TRUNCATED.search(self.said())
+        return f"{match[1]} at byte {match[2]}" if match else None
+
+    def last_words(self) -> str:
+        """The last line of its log, or of what it printed."""
+        lines = [line.strip() for line in self.said().splitlines() if line.strip()]
+        if not lines:
+            errors = (self.folder / "redis.err").read_text(errors="replace").splitlines()
+            lines = [line.strip() for line in errors if line.strip()]
+        return lines[-1] if lines else "it said nothing"
+
+
+def start(path: str, spec: QueueSpec, folder: Path, port: int, *, torn_end_may_go: bool = False) -> RedisServer:
+    """Start a redis-server in its folder. It does not outlive this process. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = configuration(spec, folder, port) + ("aof-load-truncated yes\n" if torn_end_may_go else "")
+    namespace.write_whole(folder / "redis.conf", text)
+    log = folder / "redis.log"
+    written = log.stat().st_size if log.exists() else 0
+    if written > limits.LOG_BYTES_MAX:
+        log.replace(folder / "redis.log.1")
+        written = 0
+    parent = os.getpid()
+
+    def end_with_the_parent() -> None:
+        # The kernel sends SIGTERM when the supervisor is gone, however it went; it may have gone just now.
+        _libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+        # Ctrl-C in the terminal is for the supervisor, which ends its brokers in good order.
+        os.setpgid(0, 0)
+
+    with (folder / "redis.err").open("wb") as errors:
+        process = subprocess.Popen(
+            [path, str(folder / "redis.conf")],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=errors,
+            stderr=subprocess.STDOUT,
+            preexec_fn=end_with_the_parent,  # noqa: PLW1509 -- this process has one thread, so no lock can be held
+        )
+    return RedisServer(folder, process, written)
+
+
+def end_leftover(pid: int, folder: Path) -> None:
+    """End a redis-server of an earlier supervisor, if it still works in that folder: two would ruin its file."""
+    if pid <= 0:
+        return
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:
+        return
+    try:
+        if Path(f"/proc/{pid}/cwd").readlink() == folder.resolve():
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+            _wait_for_the_end(handle)
+    except OSError:
+        return
+    finally:
+        os.close(handle)
+
+
+def _wait_for_the_end(handle: int) -> None:
+
+    select.select([handle], [], [], limits.STOP_SECONDS_MAX)

@@ -1,0 +1,176 @@
+"""`pq up`, `pq down` and `pq brokers`: an embedded namespace from its start to its end."""
+
+import argparse
+import asyncio
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from partitionedqueue.model.queue_spec import QueueSpec
+from partitionedqueue_cli import limits, manifests, namespace, redis_server
+from partitionedqueue_cli.failures import CommandFailed, FolderUnusable, NamespaceUp, QueueDiffers
+from partitionedqueue_cli.namespace import Namespace
+from partitionedqueue_cli.supervisor import Supervisor
+
+
+def up(arguments: argparse.Namespace) -> int:
+    """Start the queues of a file and stay; everything is checked before anything is made."""
+    folder: Path = arguments.data_dir
+    wanted = manifests.read(arguments.file)
+    redis_path = redis_server.find()
+    with _made(folder) as held:
+        if held is None:
+            return _is_up_already(folder, [QueueSpec.from_manifest(one, source=str(arguments.file)) for one in wanted])
+        record = namespace.load(folder)
+        new = record.adopt(wanted)
+        record.supervisor_pid, record.ready = os.getpid(), False
+        record.save()
+        _end_leftovers(record)
+        return asyncio.run(_supervise(record, redis_path, new))
+
+
+async def _supervise(record: Namespace, redis_path: str, new: list[str]) -> int:
+    queues = {name: queue for name, queue in record.queues.items() if queue.up}
+    brokers = sum(len(queue.brokers) for queue in queues.values())
+    _say(f"Starting {brokers} {'broker' if brokers == 1 else 'brokers'} in {record.folder} ...")
+    began = time.monotonic()
+    served = False
+
+    def ready() -> None:
+        nonlocal served
+        served = True
+        for name, queue in queues.items():
+            ports = sorted(broker.port for broker in queue.brokers)
+            partitions = f"{len(ports)} {'partition' if len(ports) == 1 else 'partitions'}"
+            _say(
+                f"Ready: queue {name}, {partitions} on {namespace.LOOPBACK} (ports {ports[0]} to {ports[-1]}), "
+                f"after {time.monotonic() - began:.1f} s"
+            )
+        name = next(iter(queues))
+        where = f"--data-dir {record.folder}"
+        _say(f"Try: pq send {name} --body hello {where}; pq receive {name} {where}; pq status {where}")
+        _say(f"End it with Ctrl-C, or: pq down {where}")
+
+    try:
+        await Supervisor(record, redis_path, _warn).run(ready)
+    finally:
+        record.supervisor_pid = 0
+        if not served:
+            _forget(record, new)
+        with suppress(OSError):
+            record.save()
+    if not served:
+        _warn("was ended before it was ready")
+        return 1
+    _say("Stopped; the data stays in " + str(record.folder))
+    return 0
+
+
+def _is_up_already(folder: Path, wanted: list[QueueSpec]) -> int:
+    here = namespace.load(folder)
+    running = {name: queue.spec() for name, queue in here.queues.items() if queue.up}
+    if running == {spec.name: spec for spec in wanted}:
+        _say(f"Already up: queue {', '.join(running)} in {folder} (process {here.supervisor_pid})")
+        return 0
+    for spec in wanted:
+        if spec.name in running and running[spec.name] != spec:
+            raise QueueDiffers(
+                f"{folder} is up with another manifest of queue {spec.name}; end it first: pq down --data-dir {folder}"
+            )
+    names = ", ".join(running) or "another"
+    raise NamespaceUp(f"{folder} is up with queue {names}; end it first (pq down), or take another folder (--data-dir)")
+
+
+@contextmanager
+def _made(folder: Path) -> Iterator[IO[str] | None]:
+    """The folder, made where needed and held for this process; None where another holds it.
+
+    What was made here goes again where no queue has come of it.
+    """
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    made: list[Path] = []
+    held: IO[str] | None = None
+    try:
+        for one in reversed(missing):
+            one.mkdir(exist_ok=True)
+            made.append(one)
+        for _ in range(10):  # somebody who merely asks whether it is locked holds it for a moment
+            held = namespace.lock(folder)
+            if held is not None:
+                break
+            time.sleep(0.02)
+        yield held
+    except OSError as error:
+        raise FolderUnusable(f"folder {folder} cannot be used: {error.strerror or error}") from error
+    finally:
+        if held is not None:
+            _tidy(folder)
+            held.close()
+        for one in reversed(made):
+            with suppress(OSError):
+                one.rmdir()
+
+
+def _tidy(folder: Path) -> None:
+    """A folder that holds no queue holds nothing of ours."""
+    with suppress(OSError, FolderUnusable):
+        if not namespace.load(folder).queues:
+            (folder / "namespace.json").unlink(missing_ok=True)
+            (folder / "lock").unlink(missing_ok=True)
+
+
+def _forget(record: Namespace, new: list[str]) -> None:
+    """A queue whose first start failed was never there."""
+    for name in new:
+        del record.queues[name]
+        shutil.rmtree(record.folder / name, ignore_errors=True)
+
+
+def _end_leftovers(record: Namespace) -> None:
+    for name, queue in record.queues.items():
+        for partition, broker in enumerate(queue.brokers):
+            redis_server.end_leftover(broker.pid, record.broker_folder(name, partition))
+            broker.pid = 0
+
+
+def down(arguments: argparse.Namespace) -> int:
+    """End a running namespace and wait for it."""
+    folder: Path = arguments.data_dir
+    if not namespace.is_locked(folder):
+        print(f"Nothing is running in {folder}")
+        return 0
+    pid = namespace.load(folder).supervisor_pid
+    if pid <= 0:
+        raise CommandFailed(f"{folder} is held by a process that has not said which it is yet; try again in a moment")
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + limits.DOWN_SECONDS_MAX
+    while namespace.is_locked(folder):
+        if time.monotonic() > deadline:
+            raise CommandFailed(f"process {pid} has not ended within {limits.DOWN_SECONDS_MAX:g} s")
+        time.sleep(0.05)
+    print(f"Stopped: {folder}; its data stays there")
+    return 0
+
+
+def brokers(arguments: argparse.Namespace) -> int:
+    """Print where a queue's brokers listen, in partition order, as Spark's option takes it."""
+    queue = namespace.load_running(arguments.data_dir).queue_up(arguments.queue)
+    print(",".join(str(address) for address in queue.addresses()))
+    return 0
+
+
+def _say(words: str) -> None:
+    with suppress(BrokenPipeError):
+        print(words, flush=True)
+
+
+def _warn(words: str) -> None:
+    with suppress(BrokenPipeError):
+        print(f"pq: {words}", file=sys.stderr, flush=True)

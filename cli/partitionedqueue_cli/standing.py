@@ -1,0 +1,119 @@
+"""`pq status`: how every partition of every queue stands."""
+
+import argparse
+import asyncio
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from partitionedqueue.broker import calls
+from partitionedqueue.broker.client import BrokerClient
+from partitionedqueue.broker.keys import QueueKeys
+from partitionedqueue.broker.replies import Totals
+from partitionedqueue.model.errors import PartitionedQueueError
+from partitionedqueue.model.placement import BrokerAddress
+from partitionedqueue_cli import namespace
+
+COUNTS = ("messages", "ready", "locked", "claimed", "bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStanding:
+    """What the partitions of one queue said, in order; a sick one's words instead of its counts."""
+
+    name: str
+    addresses: list[BrokerAddress]
+    partitions: list[Totals | str]
+
+    @property
+    def sick(self) -> list[int]:
+        """The partitions that do not answer."""
+        return [number for number, one in enumerate(self.partitions) if isinstance(one, str)]
+
+    @property
+    def availability(self) -> str:
+        """Available: all answer; Limited: some; Unavailable: none."""
+        if not self.sick:
+            return "Available"
+        return "Unavailable" if len(self.sick) == len(self.partitions) else "Limited"
+
+    def count(self, name: str) -> int:
+        """One count, added up over the partitions that answer."""
+        return sum(getattr(one, name) for one in self.partitions if isinstance(one, Totals))
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, for programs."""
+        return {
+            "queue": self.name,
+            "availability": self.availability,
+            "partitionsReady": len(self.partitions) - len(self.sick),
+            "partitionsTotal": len(self.partitions),
+            **{name: self.count(name) for name in COUNTS},
+            "partitions": [
+                {
+                    "partition": number,
+                    "address": str(address),
+                    **({"error": one} if isinstance(one, str) else asdict(one)),
+                }
+                for number, (address, one) in enumerate(zip(self.addresses, self.partitions, strict=True))
+            ],
+        }
+
+
+def status(arguments: argparse.Namespace) -> int:
+    """Ask every partition and print a table; 0 where every queue is Available, 1 otherwise."""
+    record = namespace.load_running(arguments.data_dir)
+    up = {name: queue.addresses() for name, queue in record.queues.items() if queue.up}
+    standings = asyncio.run(_ask_all(up, arguments.timeout))
+    if arguments.json:
+        print(json.dumps([one.as_json() for one in standings], indent=1))
+    else:
+        _print(standings, each_partition=arguments.partitions)
+    return 0 if all(one.availability == "Available" for one in standings) else 1
+
+
+async def _ask_all(queues: dict[str, list[BrokerAddress]], timeout_s: float) -> list[QueueStanding]:
+    return [
+        QueueStanding(
+            name, addresses, await asyncio.gather(*(_ask(address, QueueKeys(name), timeout_s) for address in addresses))
+        )
+        for name, addresses in queues.items()
+    ]
+
+
+async def _ask(address: BrokerAddress, keys: QueueKeys, timeout_s: float) -> Totals | str:
+    client = BrokerClient(address, timeout_s=timeout_s)
+    try:
+        return await client.call(calls.totals(keys))
+    except PartitionedQueueError as error:
+        return str(error)
+    finally:
+        await client.close()
+
+
+def _print(standings: list[QueueStanding], *, each_partition: bool) -> None:
+    rows = [("QUEUE", "PARTITIONS", "AVAILABILITY", *(name.upper() for name in COUNTS))]
+    for one in standings:
+        ready = f"{len(one.partitions) - len(one.sick)}/{len(one.partitions)}"
+        rows.append((one.name, ready, one.availability, *(str(one.count(name)) for name in COUNTS)))
+    _print_table(rows)
+    for one in standings:
+        for number in one.sick:
+            print(f"{one.name}: partition {number} does not answer: {one.partitions[number]}")
+        if each_partition:
+            _print_partitions(one)
+
+
+def _print_partitions(standing: QueueStanding) -> None:
+    print()
+    rows = [(standing.name, "ADDRESS", *(name.upper() for name in COUNTS))]
+    for number, (address, one) in enumerate(zip(standing.addresses, standing.partitions, strict=True)):
+        counts = ("-",) * len(COUNTS) if isinstance(one, str) else tuple(str(getattr(one, name)) for name in COUNTS)
+        rows.append((str(number), str(address), *counts))
+    _print_table(rows)
+
+
+def _print_table(rows: list[tuple[str, ...]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

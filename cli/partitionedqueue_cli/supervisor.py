@@ -1,0 +1,263 @@
+"""Keeps an embedded namespace's brokers running: one keeper a partition, one supervisor a folder."""
+
+import asyncio
+import contextlib
+import signal
+import socket
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from partitionedqueue.broker.client import BrokerClient
+from partitionedqueue.model.errors import PartitionedQueueError
+from partitionedqueue.model.placement import BrokerAddress
+from partitionedqueue.model.queue_spec import QueueSpec
+from partitionedqueue_cli import limits, redis_server
+from partitionedqueue_cli.failures import AppendOnlyFileDamaged, BrokerDidNotStart, CommandFailed
+from partitionedqueue_cli.namespace import LOOPBACK, BrokerRecord, Namespace
+from partitionedqueue_cli.redis_server import RedisServer
+
+Say = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class _Changes:
+    """Tells keepers that some child has ended (SIGCHLD names nobody)."""
+
+    event: asyncio.Event
+
+    def tell(self) -> None:
+        """Wake everybody who waits."""
+        self.event.set()
+        self.event = asyncio.Event()
+
+
+class Keeper:
+    """Starts one partition's redis-server, and starts it again whenever it ends."""
+
+    def __init__(self, supervisor: "Supervisor", spec: QueueSpec, partition: int, record: BrokerRecord) -> None:
+        self._supervisor = supervisor
+        self._spec = spec
+        self._partition = partition
+        self._record = record
+        self._folder = supervisor.namespace.broker_folder(spec.name, partition)
+        self._server: RedisServer | None = None
+
+    @property
+    def name(self) -> str:
+        """What a person calls it."""
+        return f"partition {self._partition} of queue {self._spec.name}"
+
+    async def start(self, *, torn_end_may_go: bool = False) -> None:
+        """Start and wait until it answers and has the library. Raises BrokerDidNotStart."""
+        for _ in range(limits.PORTS_TRIED_MAX):
+            port = self._record.port or self._supervisor.free_port()
+            try:
+                server = redis_server.start(
+                    self._supervisor.redis_path, self._spec, self._folder, port, torn_end_may_go=torn_end_may_go
+                )
+            except OSError as error:
+                raise BrokerDidNotStart(f"{self.name}: {self._folder} cannot be used: {error.strerror}") from error
+            self._server = server
+            self._record.port, self._record.pid = port, server.pid
+            if await self._is_up(server):
+                await self._load_library(port)
+                return
+            if not server.lost_its_port():
+                raise self._reason(server)
+            self._record.port = 0
+        raise BrokerDidNotStart(f"{self.name}: {limits.PORTS_TRIED_MAX} ports were lost to other programs")
+
+    async def keep(self) -> None:
+        """Start it again whenever it ends; returns only when it ends too often or its file is damaged."""
+        restarts, loop = 0, asyncio.get_running_loop()
+        try:
+            while True:
+                server, began = self._server, loop.time()
+                if server is None:
+                    return
+                await self._end_of(server)
+                self._record.pid = 0
+                if loop.time() - began > limits.STEADY_SECONDS:
+                    restarts = 0
+                how = f"redis-server (process {server.pid}) {server.how_it_ended()}"
+                self._supervisor.say(f"{self.name}: {how}; starting it again")
+                restarts = await self._bring_back(restarts)
+        except BrokerDidNotStart as error:
+            self._supervisor.say(f"{error}; the other partitions go on")
+
+    async def _bring_back(self, restarts: int) -> int:
+        """Start it again, ever more slowly; how often it has been by now. Raises BrokerDidNotStart to give it up."""
+        while restarts < limits.RESTARTS_IN_A_ROW_MAX:
+            restarts += 1
+            if restarts > 1:
+                delay = limits.RESTART_DELAY_SECONDS_FIRST * 2 ** (restarts - 2)
+                await asyncio.sleep(min(delay, limits.RESTART_DELAY_SECONDS_MAX))
+            try:
+                await self._start_again()
+            except AppendOnlyFileDamaged:
+                raise
+            except BrokerDidNotStart as error:
+                self._supervisor.say(f"{error}; trying again")
+            else:
+                return restarts
+        raise BrokerDidNotStart(f"{self.name}: {restarts} restarts in a row did not help; it is given up")
+
+    async def stop(self) -> None:
+        """End it in good order, by force if it takes too long."""
+        server = self._server
+        if server is None or server.ended():
+            return
+        server.process.send_signal(signal.SIGTERM)
+        try:
+            async with asyncio.timeout(limits.STOP_SECONDS_MAX):
+                await self._end_of(server)
+        except TimeoutError:
+            server.process.kill()
+            server.process.wait(limits.STOP_SECONDS_MAX)
+        self._record.pid = 0
+
+    async def _start_again(self) -> None:
+        try:
+            await self.start()
+        except AppendOnlyFileDamaged as error:
+            if not error.torn:
+                raise
+            # It was killed while it wrote: that write had no reply yet, so nothing acknowledged goes with it.
+            await self.start(torn_end_may_go=True)
+            cut = self._server.truncated() if self._server else None
+            self._supervisor.say(
+                f"{self.name}: a write that was never acknowledged was cut off its file {cut or ''}".rstrip()
+            )
+        self._supervisor.namespace.save()
+        self._supervisor.say(f"{self.name}: is back (process {self._record.pid}, {LOOPBACK}:{self._record.port})")
+
+    async def _is_up(self, server: RedisServer) -> bool:
+        try:
+            async with asyncio.timeout(limits.START_SECONDS_MAX):
+                while not server.is_ready():
+                    if server.ended():
+                        return False
+                    await asyncio.sleep(limits.READY_POLL_SECONDS)
+        except TimeoutError:
+            await self.stop()
+            seconds = limits.START_SECONDS_MAX
+            raise BrokerDidNotStart(f"{self.name}: redis-server was not ready within {seconds:g} s") from None
+        return True
+
+    async def _load_library(self, port: int) -> None:
+        client = BrokerClient(BrokerAddress(LOOPBACK, port), timeout_s=limits.TIMEOUT_SECONDS)
+        try:
+            await client.load_library()
+        except PartitionedQueueError as error:
+            await self.stop()
+            raise BrokerDidNotStart(f"{self.name}: the library cannot be loaded: {error}") from error
+        finally:
+            await client.close()
+
+    def _reason(self, server: RedisServer) -> BrokerDidNotStart:
+        damage = server.damage()
+        if damage is not None:
+            folder = self._folder / "appendonlydir"
+            return AppendOnlyFileDamaged(
+                f"{self.name}: its append-only file in {folder} is damaged and was left as it is "
+                f"(redis-server: {damage}); restore it, or copy it and then repair it: "
+                f"redis-check-aof --fix {folder / 'appendonly.aof.manifest'}",
+                torn=server.is_torn(),
+            )
+        return BrokerDidNotStart(f"{self.name}: redis-server {server.how_it_ended()}: {server.last_words()}")
+
+    async def _end_of(self, server: RedisServer) -> None:
+        while not server.ended():
+            event = self._supervisor.changes.event
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(1):  # a SIGCHLD may come between the look and the wait
+                    await event.wait()
+
+
+class Supervisor:
+    """All brokers of the queues that are up in one folder."""
+
+    def __init__(self, namespace: Namespace, redis_path: str, say: Say) -> None:
+        self.namespace = namespace
+        self.redis_path = redis_path
+        self.say = say
+        self.changes = _Changes(asyncio.Event())
+        self._ports = {broker.port for queue in namespace.queues.values() for broker in queue.brokers if broker.port}
+        self._keepers = [
+            Keeper(self, queue.spec(), partition, broker)
+            for queue in namespace.queues.values()
+            if queue.up
+            for partition, broker in enumerate(queue.brokers)
+        ]
+
+    def free_port(self) -> int:
+        """A loopback port that is free now, and that no broker of this folder has had."""
+        for _ in range(limits.PORTS_TRIED_MAX):
+            with socket.socket() as probe:
+                probe.bind((LOOPBACK, 0))
+                port = int(probe.getsockname()[1])
+            if port not in self._ports:
+                self._ports.add(port)
+                return port
+        raise CommandFailed("no free port was found on the loopback interface")
+
+    async def run(self, ready: Callable[[], None]) -> None:
+        """Start everything, call `ready`, and keep it running until SIGTERM or SIGINT. Raises BrokerDidNotStart."""
+        loop, asked_to_end = asyncio.get_running_loop(), asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, asked_to_end.set)
+        loop.add_signal_handler(signal.SIGCHLD, self.changes.tell)
+        try:
+            if await self._start_all(asked_to_end):
+                self.namespace.ready = True
+                self.namespace.save()
+                ready()
+                await self._keep_all(asked_to_end)
+        finally:
+            self.namespace.ready = False
+            await asyncio.gather(*(keeper.stop() for keeper in self._keepers))
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
+                loop.remove_signal_handler(number)
+
+    async def _start_all(self, asked_to_end: asyncio.Event) -> bool:
+        places = asyncio.Semaphore(limits.STARTS_AT_ONCE_MAX)
+
+        async def start(keeper: Keeper) -> None:
+            async with places:
+                await keeper.start()
+
+        async def all_of_them() -> None:
+            async with asyncio.TaskGroup() as group:
+                for keeper in self._keepers:
+                    group.create_task(start(keeper))
+
+        try:
+            return await _unless(asked_to_end, all_of_them())
+        except ExceptionGroup as errors:
+            failed = [error for error in errors.exceptions if isinstance(error, PartitionedQueueError)]
+            raise (failed[0] if failed else errors.exceptions[0]) from None
+
+    async def _keep_all(self, asked_to_end: asyncio.Event) -> None:
+        async def all_of_them() -> None:
+            async with asyncio.TaskGroup() as group:
+                for keeper in self._keepers:
+                    group.create_task(keeper.keep())
+            await asyncio.Event().wait()  # every partition was given up: still up, and `pq status` says so
+
+        await _unless(asked_to_end, all_of_them())
+
+
+async def _unless(event: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
+    """Do the work unless, and until, the event happens; whether it was done."""
+    task, asked = asyncio.ensure_future(work), asyncio.ensure_future(event.wait())
+    try:
+        await asyncio.wait((task, asked), return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            await task
+            return True
+        return False
+    finally:
+        for one in (task, asked):
+            one.cancel()
+        await asyncio.gather(task, asked, return_exceptions=True)
