@@ -1,0 +1,121 @@
+"""The two clients against real brokers that are killed, hang, and come back."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.redis_servers import Broker, free_port, running_broker
+from partitionedqueue.broker import calls
+from partitionedqueue.broker.blocking import BlockingBroker
+from partitionedqueue.broker.client import BrokerClient
+from partitionedqueue.broker.keys import QueueKeys
+from partitionedqueue.model.errors import BrokerFault, BrokerUnavailable
+from partitionedqueue.model.placement import BrokerAddress
+
+KEYS = QueueKeys("q")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Broker]:
+    with running_broker(tmp_path) as broker:
+        yield broker
+
+
+def test_blocking_says_that_a_broker_cannot_be_reached() -> None:
+    with (
+        BlockingBroker(BrokerAddress("127.0.0.1", free_port())) as broker,
+        pytest.raises(BrokerUnavailable, match="cannot be reached") as refusal,
+    ):
+        broker.call(calls.totals(KEYS))
+    assert not refusal.value.outcome_unknown
+
+
+def test_blocking_connects_anew_after_a_restart(server: Broker) -> None:
+    with BlockingBroker(server.address) as broker:
+        broker.call(calls.send(KEYS, [b"kept"]))
+        server.kill()
+        server.start()
+        assert broker.call(calls.totals(KEYS)).messages == 1
+
+
+def test_blocking_does_not_repeat_what_could_happen_twice(server: Broker) -> None:
+    with BlockingBroker(server.address) as broker:
+        broker.call(calls.totals(KEYS))
+        server.kill()
+        with pytest.raises(BrokerUnavailable) as refusal:
+            broker.call(calls.send(KEYS, [b"x"]))
+        assert refusal.value.outcome_unknown
+
+
+def test_blocking_gives_up_on_a_broker_that_hangs(server: Broker) -> None:
+    with BlockingBroker(server.address, timeout_s=0.2) as broker:
+        broker.call(calls.totals(KEYS))
+        server.pause()
+        with pytest.raises(BrokerUnavailable, match=r"did not answer within 0\.2 s"):
+            broker.call(calls.receive(KEYS, most=1, lock_ms=0))
+        server.resume()
+        assert broker.call(calls.totals(KEYS)).messages == 0
+
+
+def test_load_library_loads_what_is_missing(server: Broker) -> None:
+    with BlockingBroker(server.address) as broker:
+        broker.raw(("FUNCTION", "FLUSH"))
+        with pytest.raises(BrokerUnavailable, match="no library"):
+            broker.call(calls.about())
+        broker.load_library()
+        assert broker.call(calls.about()).layout == 1
+
+
+async def test_many_calls_in_flight_are_answered_each_with_its_own(server: Broker) -> None:
+    client = BrokerClient(server.address)
+    results = await asyncio.gather(*(client.call(calls.send(KEYS, [b"x"])) for _ in range(6000)))
+    assert sorted(r.first for r in results) == list(range(1, 6001))
+    await client.close()
+
+
+async def test_a_call_waits_for_a_broker_that_is_away(server: Broker) -> None:
+    client = BrokerClient(server.address)
+    await client.call(calls.totals(KEYS))
+    server.kill()
+    waiting = asyncio.create_task(client.call(calls.totals(KEYS), patience_s=20))
+    await asyncio.sleep(0.2)
+    await asyncio.to_thread(server.start)
+    assert (await waiting).messages == 0
+    await client.close()
+
+
+async def test_a_broker_that_hangs_fails_all_calls_in_flight(server: Broker) -> None:
+    client = BrokerClient(server.address, timeout_s=0.3)
+    await client.call(calls.totals(KEYS))
+    server.pause()
+    outcomes = await asyncio.gather(*(client.call(calls.send(KEYS, [b"x"])) for _ in range(5)), return_exceptions=True)
+    server.resume()
+    assert all(isinstance(o, BrokerUnavailable) and o.outcome_unknown for o in outcomes)
+    assert (await client.call(calls.about())).layout == 1
+    await client.close()
+
+
+async def test_a_refusal_fails_its_own_call_only(server: Broker) -> None:
+    client = BrokerClient(server.address)
+    bad, good = await asyncio.gather(
+        client.call(calls.receive(KEYS, most=0, lock_ms=0)), client.call(calls.totals(KEYS)), return_exceptions=True
+    )
+    assert isinstance(bad, BrokerFault)
+    assert not isinstance(good, BaseException)
+    await client.close()
+
+
+async def test_a_wrong_password_is_said(server: Broker) -> None:
+    with BlockingBroker(server.address) as broker:
+        broker.raw(("CONFIG", "SET", "requirepass", "secret"))
+        with BlockingBroker(server.address, password="wrong") as wrong, pytest.raises(BrokerUnavailable):
+            wrong.call(calls.about())
+        client = BrokerClient(server.address, password="wrong")
+        with pytest.raises(BrokerUnavailable):
+            await client.call(calls.about())
+        await client.close()
+        right = BrokerClient(server.address, password="secret")
+        assert (await right.call(calls.about())).layout == 1
+        await right.close()

@@ -1,0 +1,124 @@
+"""Sending to real brokers of which some are killed: nothing that was acknowledged is lost, and nothing is stored twice."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.redis_servers import Broker, running_brokers
+from partitionedqueue.broker import calls
+from partitionedqueue.broker.blocking import BlockingBroker
+from partitionedqueue.broker.client import BrokerClient
+from partitionedqueue.broker.keys import QueueKeys
+from partitionedqueue.broker.sender import QueueSender
+from partitionedqueue.model import partitioning, stored_message
+from partitionedqueue.model.errors import BatchKeyConflict, BrokerUnavailable, QueueFull
+from partitionedqueue.model.identifiers import split_sequence_number
+from partitionedqueue.model.message import Message
+
+KEYS = QueueKeys("q")
+PARTITIONS = 4
+
+
+@pytest.fixture
+def servers(tmp_path: Path) -> Iterator[list[Broker]]:
+    with running_brokers(tmp_path, PARTITIONS) as brokers:
+        yield brokers
+
+
+def clients_of(servers: list[Broker]) -> list[BrokerClient]:
+    return [BrokerClient(server.address) for server in servers]
+
+
+def drained(servers: list[Broker]) -> list[list[str]]:
+    """The bodies that each partition holds, in order."""
+    found: list[list[str]] = []
+    for server in servers:
+        with BlockingBroker(server.address) as broker:
+            here: list[str] = []
+            while runs := broker.call(calls.receive(KEYS, most=1000, lock_ms=0)).runs:
+                here += [stored_message.decode(one).body.decode() for run in runs for one in run.messages]
+            found.append(here)
+    return found
+
+
+async def test_keyed_messages_go_to_their_partition_in_order(servers: list[Broker]) -> None:
+    sender = QueueSender(clients_of(servers), KEYS)
+    sent = [Message(body=b"%d" % n, partition_key=f"key-{n % 7}") for n in range(500)]
+    numbers = await asyncio.gather(*(sender.send(m) for m in sent))
+    for message, number in zip(sent, numbers, strict=True):
+        assert number is not None
+        assert split_sequence_number(number)[0] == partitioning.partition_of(message.partition_key or "", PARTITIONS)
+    for here in drained(servers):
+        for key in range(7):
+            of_key = [int(body) for body in here if int(body) % 7 == key]
+            assert of_key == sorted(of_key)
+    await sender.close()
+
+
+async def test_keyless_messages_spread_and_pass_over_a_partition_that_is_down(servers: list[Broker]) -> None:
+    sender = QueueSender(clients_of(servers), KEYS, operation_timeout_s=20)
+    servers[2].kill()
+    async with asyncio.timeout(15):
+        await asyncio.gather(*(sender.send(Message(body=b"%d" % n)) for n in range(400)))
+        await asyncio.gather(*(sender.send(Message(body=b"%d" % n)) for n in range(400, 800)))
+    await sender.close()
+    servers[2].start()
+    found = drained(servers)
+    assert sorted(int(body) for here in found for body in here) == list(range(800))
+    assert min(len(found[i]) for i in (0, 1, 3)) > 150
+
+
+async def test_a_keyed_message_to_a_partition_that_stays_down_fails_in_time(servers: list[Broker]) -> None:
+    sender = QueueSender(clients_of(servers), KEYS, operation_timeout_s=0.5)
+    key = next(str(n) for n in range(100) if partitioning.partition_of(str(n), PARTITIONS) == 1)
+    servers[1].kill()
+    async with asyncio.timeout(10):
+        with pytest.raises(BrokerUnavailable, match="partition 1 .* is down"):
+            await sender.send(Message(body=b"x", partition_key=key))
+    await sender.close()
+
+
+async def test_brokers_killed_in_the_middle_lose_and_double_nothing(servers: list[Broker]) -> None:
+    sender = QueueSender(clients_of(servers), KEYS, operation_timeout_s=60)
+    count, in_flight = 12_000, asyncio.Semaphore(500)
+
+    async def one(n: int) -> None:
+        async with in_flight:
+            await sender.send(Message(body=b"%d" % n, partition_key=str(n) if n % 5 else None))
+
+    async def killer() -> None:
+        for server in (servers[0], servers[3], servers[0]):
+            await asyncio.sleep(0.15)
+            await asyncio.to_thread(server.kill)
+            await asyncio.to_thread(server.start)
+
+    await asyncio.gather(killer(), *(one(n) for n in range(count)))
+    await sender.close()
+    found = Counter(int(body) for here in drained(servers) for body in here)
+    assert len(found) == count
+    assert set(found.values()) == {1}
+
+
+async def test_a_full_partition_refuses_keyed_messages_and_keyless_ones_go_elsewhere(servers: list[Broker]) -> None:
+    sender = QueueSender(clients_of(servers), KEYS)
+    with BlockingBroker(servers[0].address) as broker:
+        broker.raw(("CONFIG", "SET", "maxmemory", "1"))
+    key = next(str(n) for n in range(100) if partitioning.partition_of(str(n), PARTITIONS) == 0)
+    with pytest.raises(QueueFull):
+        await sender.send(Message(body=b"x", partition_key=key))
+    numbers = await asyncio.gather(*(sender.send(Message(body=b"x")) for _ in range(40)))
+    assert {split_sequence_number(number)[0] for number in numbers if number} == {1, 2, 3}
+    await sender.close()
+
+
+async def test_a_batch_is_one_partitions_and_two_keys_are_refused(servers: list[Broker]) -> None:
+    sender = QueueSender(clients_of(servers), KEYS)
+    first = await sender.send_batch([Message(body=b"%d" % n, partition_key="a") for n in range(50)])
+    assert first is not None
+    assert [len(here) for here in drained(servers)].count(50) == 1
+    with pytest.raises(BatchKeyConflict):
+        await sender.send_batch([Message(body=b"", partition_key="a"), Message(body=b"", partition_key="b")])
+    await sender.close()

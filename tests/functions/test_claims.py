@@ -1,0 +1,141 @@
+import time
+
+import pytest
+
+from harness.deliveries import HOUR_MS, numbers, receive, send, settlements
+from partitionedqueue.broker import calls
+from partitionedqueue.broker.blocking import BlockingBroker
+from partitionedqueue.broker.keys import QueueKeys
+from partitionedqueue.broker.replies import Claimed
+from partitionedqueue.model.errors import ClaimAhead, ClaimFenced, ClaimLost
+
+
+def claim(broker: BlockingBroker, keys: QueueKeys, start: int, most: int, group: str = "g") -> Claimed:
+    return broker.call(calls.claim(keys, group, "owner", HOUR_MS, start, most))
+
+
+def opened(broker: BlockingBroker, keys: QueueKeys, lease_ms: int = HOUR_MS, group: str = "g") -> None:
+    broker.call(calls.claim_open(keys, group, "owner", lease_ms))
+
+
+def claimed_numbers(broker: BlockingBroker, keys: QueueKeys, start: int, end: int, group: str = "g") -> list[int]:
+    found = broker.call(calls.claimed(keys, group, start, end))
+    return [n for entry in found.entries for n in range(entry.first, entry.first + entry.count)]
+
+
+def test_a_range_of_a_claim_log_gives_the_same_messages_each_time(broker: BlockingBroker, keys: QueueKeys) -> None:
+    send(broker, keys, 1000)
+    opened(broker, keys)
+    assert claim(broker, keys, 0, 600) == Claimed(600, 400)
+    assert claim(broker, keys, 0, 600) == Claimed(600, 400)
+    assert claimed_numbers(broker, keys, 100, 600) == list(range(101, 601))
+    assert claimed_numbers(broker, keys, 100, 600) == list(range(101, 601))
+
+
+def test_a_receiver_sees_nothing_that_is_claimed(broker: BlockingBroker, keys: QueueKeys) -> None:
+    send(broker, keys, 10)
+    opened(broker, keys)
+    claim(broker, keys, 0, 6)
+    assert numbers(receive(broker, keys, 10)) == [7, 8, 9, 10]
+    assert broker.call(calls.totals(keys)).claimed == 6
+
+
+def test_returned_messages_are_claimed_with_their_deliveries(broker: BlockingBroker, keys: QueueKeys) -> None:
+    send(broker, keys, 10)
+    broker.call(calls.abandon(keys, settlements(receive(broker, keys, 3))))
+    opened(broker, keys)
+    assert claim(broker, keys, 0, 10).end == 10
+    entries = broker.call(calls.claimed(keys, "g", 0, 10)).entries
+    assert [(e.first, e.count, e.deliveries) for e in entries] == [(1, 3, 1), (4, 7, 0)]
+
+
+@pytest.mark.parametrize("steps", [[1000], [1, 999], [256, 512, 1000], [300, 301, 700, 1000]])
+def test_acknowledging_frees_messages_and_bytes(broker: BlockingBroker, keys: QueueKeys, steps: list[int]) -> None:
+    send(broker, keys, 1000)
+    opened(broker, keys)
+    claim(broker, keys, 0, 1000)
+    for upto in steps:
+        while broker.call(calls.claim_acknowledge(keys, "g", "owner", upto)):
+            pass
+        rest = list(range(upto + 1, 1001))
+        assert claimed_numbers(broker, keys, upto, 1000) == rest
+        assert broker.call(calls.totals(keys)).bytes == sum(len(b"message %d" % n) for n in rest)
+    totals = broker.call(calls.totals(keys))
+    assert (totals.messages, totals.claimed) == (1000 - steps[-1], 1000 - steps[-1])
+
+
+def test_a_large_claim_and_its_acknowledgement_go_in_bounded_calls(broker: BlockingBroker, keys: QueueKeys) -> None:
+    send(broker, keys, 40_000)
+    opened(broker, keys)
+    end, rounds = 0, 0
+    while end < 40_000:
+        end = claim(broker, keys, 0, 40_000).end
+        rounds += 1
+    assert rounds > 1
+    rounds = 1
+    while broker.call(calls.claim_acknowledge(keys, "g", "owner", 40_000)):
+        rounds += 1
+    assert rounds > 1
+    totals = broker.call(calls.totals(keys))
+    assert (totals.messages, totals.bytes, totals.claimed) == (0, 0, 0)
+
+
+def test_a_newer_owner_fences_the_older(broker: BlockingBroker, keys: QueueKeys) -> None:
+    send(broker, keys, 10)
+    opened(broker, keys)
+    broker.call(calls.claim_open(keys, "g", "newer", HOUR_MS))
+    for call in (
+        calls.claim(keys, "g", "owner", HOUR_MS, 0, 1),
+        calls.claim_renew(keys, "g", "owner", HOUR_MS),
+        calls.claim_acknowledge(keys, "g", "owner", 1),
+    ):
+        with pytest.raises(ClaimFenced):
+            broker.call(call)
+
+
+def test_a_lapsed_lease_lets_others_have_the_messages_and_counts(broker: BlockingBroker, keys: QueueKeys) -> None:
+    send(broker, keys, 600)
+    opened(broker, keys)
+    broker.call(calls.claim(keys, "g", "owner", 1, 0, 500))
+    time.sleep(0.01)
+    received = receive(broker, keys, 600)
+    assert numbers(received) == list(range(1, 601))
+    assert received.runs[0].delivery_count == 2
+    found = broker.call(calls.claimed(keys, "g", 0, 500))
+    assert (found.lost, found.entries) == (500, [])
+    for call in (calls.claim(keys, "g", "owner", 1, 0, 1), calls.claim_acknowledge(keys, "g", "owner", 500)):
+        with pytest.raises(ClaimLost):
+            broker.call(call)
+
+
+def test_a_lapsed_lease_alone_takes_nothing_away(broker: BlockingBroker, keys: QueueKeys) -> None:
+    send(broker, keys, 10)
+    opened(broker, keys)
+    broker.call(calls.claim(keys, "g", "owner", 1, 0, 10))
+    time.sleep(0.01)
+    send(broker, keys, 1)
+    opened(broker, keys)
+    assert claimed_numbers(broker, keys, 0, 10) == list(range(1, 11))
+
+
+def test_after_a_loss_the_count_goes_on_behind_it(broker: BlockingBroker, keys: QueueKeys) -> None:
+    send(broker, keys, 10)
+    opened(broker, keys)
+    broker.call(calls.claim(keys, "g", "owner", 1, 0, 10))
+    time.sleep(0.01)
+    received = receive(broker, keys, 4)
+    opened(broker, keys)
+    assert claim(broker, keys, 2, 3).end == 13
+    assert claimed_numbers(broker, keys, 2, 13) == [5, 6, 7]
+    broker.call(calls.complete(keys, settlements(received)))
+    opened(broker, keys, group="empty")
+    assert claim(broker, keys, 13, 100).end == 16
+    assert claim(broker, keys, 16, 100).end == 16
+
+
+def test_a_position_beyond_the_log_is_refused(broker: BlockingBroker, keys: QueueKeys) -> None:
+    opened(broker, keys)
+    with pytest.raises(ClaimAhead):
+        claim(broker, keys, 5, 1)
+    with pytest.raises(ClaimAhead):
+        broker.call(calls.claim_acknowledge(keys, "g", "owner", 5))
