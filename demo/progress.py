@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+SECONDS_BETWEEN_SAMPLES = 0.2
 SECONDS_BETWEEN_LINES = 1.0
 
 
@@ -30,11 +31,13 @@ class Progress:
         self._consumed = consumed
         self._started = time.monotonic()
         self._line_is_open = False
+        self._shown = Sample(0.0, 0, 0)
 
     def start(self) -> None:
         """The first message leaves now."""
         self._started = time.monotonic()
-        self.samples = [Sample(0.0, self._acknowledged(), self._consumed())]
+        self._shown = Sample(0.0, self._acknowledged(), self._consumed())
+        self.samples = [self._shown]
 
     @property
     def elapsed_s(self) -> float:
@@ -44,14 +47,18 @@ class Progress:
     async def show(self) -> None:
         """Show until cancelled."""
         while True:
-            await asyncio.sleep(SECONDS_BETWEEN_LINES)
-            self.sample()
+            await asyncio.sleep(SECONDS_BETWEEN_SAMPLES)
+            if self._sample().at_s - self._shown.at_s >= SECONDS_BETWEEN_LINES:
+                self.show_now()
 
-    def sample(self) -> None:
-        """Remember and show how things stand now."""
-        before = self.samples[-1]
-        now = Sample(self.elapsed_s, self._acknowledged(), self._consumed())
-        self.samples.append(now)
+    def _sample(self) -> Sample:
+        self.samples.append(Sample(self.elapsed_s, self._acknowledged(), self._consumed()))
+        return self.samples[-1]
+
+    def show_now(self) -> None:
+        """Show how things stand, and the rates since they were shown last."""
+        before, now = self._shown, self._sample()
+        self._shown = now
         seconds = max(now.at_s - before.at_s, 1e-3)
         self._show(
             f"{now.at_s:5.0f} s   in {now.acknowledged:>9,} of {self._messages:,}"

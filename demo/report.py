@@ -14,6 +14,7 @@ import matplotlib.pyplot as plt
 from demo.figures import Figure, Figures
 from demo.progress import Sample
 from matplotlib.axes import Axes
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter
 
 BAR_CHARACTERS = 40
@@ -59,8 +60,11 @@ def draw(
         "axes.axisbelow": True,
     }
     with mpl.rc_context(cast("Any", settings)):  # its stub wants each key spelled as a literal
-        picture, axes = plt.subplots(2, 2, figsize=(13, 8.5), layout="constrained")
-        picture.suptitle(f"{sum(counts):,} flights through {len(counts)} partitions and Spark", fontsize=15)
+        layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12)
+        picture, axes = plt.subplots(2, 2, figsize=(13, 8.5), layout=layout)
+        picture.suptitle(
+            f"{sum(counts):,} flights through {len(counts)} partitions and Spark", fontsize=15, fontweight="bold"
+        )
         draw_spread(axes[0, 0], counts)
         draw_road(axes[0, 1], samples, kills_s)
         draw_carriers(axes[1, 0], figures)
@@ -121,12 +125,12 @@ def draw_carriers(axes: Axes, figures: Figures) -> None:
     rows = by_size(figures)
     names = [name for name, _ in rows]
     left = [figure.flights - figure.cancelled for _, figure in rows]
-    plain(axes, "Flights by carrier, with mean departure delay", across="carrier", up="flights")
+    plain(axes, "Flights by carrier (above: mean delay, minutes)", across="carrier", up="flights")
     axes.bar(names, left, color=BLUE, width=0.75, label="left")
     axes.bar(names, [figure.cancelled for _, figure in rows], bottom=left, color=RED, width=0.75, label="cancelled")
     for place, (_, figure) in enumerate(rows):
         if figure.mean_delay_minutes is not None:
-            text = f"{figure.mean_delay_minutes:.0f} min"
+            text = f"{figure.mean_delay_minutes:.0f}"
             axes.annotate(
                 text,
                 (place, figure.flights),
@@ -134,8 +138,9 @@ def draw_carriers(axes: Axes, figures: Figures) -> None:
                 textcoords="offset points",
                 ha="center",
                 color=GREY,
-                fontsize=8,
+                fontsize=9,
             )
+    axes.set_ylim(0, rows[0][1].flights * 1.1)
     axes.legend(frameon=False, loc="upper right")
     thousands(axes)
 

@@ -126,12 +126,12 @@ async def send_and_wait(
                 group.create_task(kill_brokers(options.kill, namespace, producer, progress, len(messages)))
             await producer.send(iter(messages))
             sending_s = progress.elapsed_s
-            progress.sample()
+            progress.show_now()
             progress.say(f"Every message is acknowledged after {sending_s:.1f} s.")
             expected = await asyncio.to_thread(figures.figures_of, flights)
             await until(lambda: job.rows >= len(messages))
             whole_s = progress.elapsed_s
-            progress.sample()
+            progress.show_now()
             progress.say(f"Spark has committed {job.rows:,} rows after {whole_s:.1f} s.")
             await until_nothing_is_left(brokers, keys)
             for watcher in watchers:
