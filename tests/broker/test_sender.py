@@ -1,8 +1,8 @@
-"""Sending to real brokers of which some are killed: nothing that was acknowledged is lost, and nothing is stored twice."""
+"""Sending to real brokers of which some are killed: nothing acknowledged is lost, and nothing is stored twice."""
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,8 +28,12 @@ def servers(tmp_path: Path) -> Iterator[list[Broker]]:
         yield brokers
 
 
-def clients_of(servers: list[Broker]) -> list[BrokerClient]:
-    return [BrokerClient(server.address) for server in servers]
+@pytest.fixture
+async def clients(servers: list[Broker]) -> AsyncIterator[list[BrokerClient]]:
+    several = [BrokerClient(server.address) for server in servers]
+    yield several
+    for client in several:
+        await client.close()
 
 
 def drained(servers: list[Broker]) -> list[list[str]]:
@@ -44,8 +48,10 @@ def drained(servers: list[Broker]) -> list[list[str]]:
     return found
 
 
-async def test_keyed_messages_go_to_their_partition_in_order(servers: list[Broker]) -> None:
-    sender = QueueSender(clients_of(servers), KEYS)
+async def test_keyed_messages_go_to_their_partition_in_order(
+    servers: list[Broker], clients: list[BrokerClient]
+) -> None:
+    sender = QueueSender(clients, KEYS)
     sent = [Message(body=b"%d" % n, partition_key=f"key-{n % 7}") for n in range(500)]
     numbers = await asyncio.gather(*(sender.send(m) for m in sent))
     for message, number in zip(sent, numbers, strict=True):
@@ -58,8 +64,10 @@ async def test_keyed_messages_go_to_their_partition_in_order(servers: list[Broke
     await sender.close()
 
 
-async def test_keyless_messages_spread_and_pass_over_a_partition_that_is_down(servers: list[Broker]) -> None:
-    sender = QueueSender(clients_of(servers), KEYS, operation_timeout_s=20)
+async def test_keyless_messages_spread_and_pass_over_a_partition_that_is_down(
+    servers: list[Broker], clients: list[BrokerClient]
+) -> None:
+    sender = QueueSender(clients, KEYS, operation_timeout_s=20)
     servers[2].kill()
     async with asyncio.timeout(15):
         await asyncio.gather(*(sender.send(Message(body=b"%d" % n)) for n in range(400)))
@@ -71,18 +79,22 @@ async def test_keyless_messages_spread_and_pass_over_a_partition_that_is_down(se
     assert min(len(found[i]) for i in (0, 1, 3)) > 150
 
 
-async def test_a_keyed_message_to_a_partition_that_stays_down_fails_in_time(servers: list[Broker]) -> None:
-    sender = QueueSender(clients_of(servers), KEYS, operation_timeout_s=0.5)
+async def test_a_keyed_message_to_a_partition_that_stays_down_fails_in_time(
+    servers: list[Broker], clients: list[BrokerClient]
+) -> None:
+    sender = QueueSender(clients, KEYS, operation_timeout_s=0.5)
     key = next(str(n) for n in range(100) if partitioning.partition_of(str(n), PARTITIONS) == 1)
     servers[1].kill()
     async with asyncio.timeout(10):
-        with pytest.raises(BrokerUnavailable, match="partition 1 .* is down"):
+        with pytest.raises(BrokerUnavailable, match=r"partition 1 .* is down"):
             await sender.send(Message(body=b"x", partition_key=key))
     await sender.close()
 
 
-async def test_brokers_killed_in_the_middle_lose_and_double_nothing(servers: list[Broker]) -> None:
-    sender = QueueSender(clients_of(servers), KEYS, operation_timeout_s=60)
+async def test_brokers_killed_in_the_middle_lose_and_double_nothing(
+    servers: list[Broker], clients: list[BrokerClient]
+) -> None:
+    sender = QueueSender(clients, KEYS, operation_timeout_s=60)
     count, in_flight = 12_000, asyncio.Semaphore(500)
 
     async def one(n: int) -> None:
@@ -102,8 +114,10 @@ async def test_brokers_killed_in_the_middle_lose_and_double_nothing(servers: lis
     assert set(found.values()) == {1}
 
 
-async def test_a_full_partition_refuses_keyed_messages_and_keyless_ones_go_elsewhere(servers: list[Broker]) -> None:
-    sender = QueueSender(clients_of(servers), KEYS)
+async def test_a_full_partition_refuses_keyed_messages_and_keyless_ones_go_elsewhere(
+    servers: list[Broker], clients: list[BrokerClient]
+) -> None:
+    sender = QueueSender(clients, KEYS)
     with BlockingBroker(servers[0].address) as broker:
         broker.raw(("CONFIG", "SET", "maxmemory", "1"))
     key = next(str(n) for n in range(100) if partitioning.partition_of(str(n), PARTITIONS) == 0)
@@ -114,8 +128,10 @@ async def test_a_full_partition_refuses_keyed_messages_and_keyless_ones_go_elsew
     await sender.close()
 
 
-async def test_a_batch_is_one_partitions_and_two_keys_are_refused(servers: list[Broker]) -> None:
-    sender = QueueSender(clients_of(servers), KEYS)
+async def test_a_batch_is_one_partitions_and_two_keys_are_refused(
+    servers: list[Broker], clients: list[BrokerClient]
+) -> None:
+    sender = QueueSender(clients, KEYS)
     first = await sender.send_batch([Message(body=b"%d" % n, partition_key="a") for n in range(50)])
     assert first is not None
     assert [len(here) for here in drained(servers)].count(50) == 1

@@ -1,10 +1,12 @@
 import time
+from typing import Any
 
 import pytest
 
 from harness.deliveries import HOUR_MS, numbers, receive, send, settlements
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
+from partitionedqueue.broker.calls import Call
 from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.broker.replies import Claimed
 from partitionedqueue.model.errors import ClaimAhead, ClaimFenced, ClaimLost
@@ -84,11 +86,12 @@ def test_a_newer_owner_fences_the_older(broker: BlockingBroker, keys: QueueKeys)
     send(broker, keys, 10)
     opened(broker, keys)
     broker.call(calls.claim_open(keys, "g", "newer", HOUR_MS))
-    for call in (
+    refused: list[Call[Any]] = [
         calls.claim(keys, "g", "owner", HOUR_MS, 0, 1),
         calls.claim_renew(keys, "g", "owner", HOUR_MS),
         calls.claim_acknowledge(keys, "g", "owner", 1),
-    ):
+    ]
+    for call in refused:
         with pytest.raises(ClaimFenced):
             broker.call(call)
 
@@ -103,7 +106,11 @@ def test_a_lapsed_lease_lets_others_have_the_messages_and_counts(broker: Blockin
     assert received.runs[0].delivery_count == 2
     found = broker.call(calls.claimed(keys, "g", 0, 500))
     assert (found.lost, found.entries) == (500, [])
-    for call in (calls.claim(keys, "g", "owner", 1, 0, 1), calls.claim_acknowledge(keys, "g", "owner", 500)):
+    refused: list[Call[Any]] = [
+        calls.claim(keys, "g", "owner", 1, 0, 1),
+        calls.claim_acknowledge(keys, "g", "owner", 500),
+    ]
+    for call in refused:
         with pytest.raises(ClaimLost):
             broker.call(call)
 

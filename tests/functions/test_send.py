@@ -4,6 +4,7 @@ from harness.deliveries import bodies, numbers, receive
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.keys import QueueKeys
+from partitionedqueue.broker.replies import Settlement
 from partitionedqueue.model.errors import QueueFull, SendForgotten
 
 
@@ -50,7 +51,7 @@ def test_a_full_broker_refuses_a_send_and_still_completes(broker: BlockingBroker
         broker.raw(("CONFIG", "SET", "maxmemory", "1"))
         with pytest.raises(QueueFull, match="is full"):
             broker.call(calls.send(keys, bodies(1)))
-        assert broker.call(calls.complete(keys, [calls.Settlement(received.runs[0].lock, 1, 5)])) == []
+        assert broker.call(calls.complete(keys, [Settlement(received.runs[0].lock, 1, 5)])) == []
         assert numbers(receive(broker, keys, 10)) == [6, 7, 8, 9, 10]
     finally:
         broker.raw(("CONFIG", "SET", "maxmemory", "0"))

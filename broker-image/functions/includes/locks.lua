@@ -1,5 +1,7 @@
 -- Peek-lock: a run that a receiver holds until a time.
 
+local RUNS_SWEPT = 256 -- expired runs that one call gives back: about two milliseconds' work
+
 -- Locks messages first..last until `until_ms`; returns the run.
 local function lock(state, first, last, deliveries, bytes, until_ms)
   local run = new_run(state, first, last - first + 1, deliveries, bytes)
@@ -91,11 +93,11 @@ local function expire(state, run, now)
   end
 end
 
--- Gives back what has expired, at most 8 runs (2,048 messages) a call, so that no call is long however much is due.
+-- Gives back what has expired, at most RUNS_SWEPT a call, so that no call is long however much is due at once.
 local function sweep(state, now)
   local due = next_due[state.queue]
   if due and now < due then return end
-  local ids = call('ZRANGE', state.queue .. ':due', '-inf', text(now), 'BYSCORE', 'LIMIT', 0, 8)
+  local ids = call('ZRANGE', state.queue .. ':due', '-inf', text(now), 'BYSCORE', 'LIMIT', 0, RUNS_SWEPT)
   for i = 1, #ids do expire(state, run_of(state, ids[i]), now) end
   local lowest = call('ZRANGE', state.queue .. ':due', 0, 0, 'WITHSCORES')
   next_due[state.queue] = lowest[2] and tonumber(lowest[2]) or math.huge

@@ -173,6 +173,10 @@ class BrokerClient:
                 why = f"no connection within {self._timeout_s:g} s" if isinstance(error, TimeoutError) else str(error)
                 raise BrokerUnavailable(f"broker {self.address} cannot be reached: {why}") from error
             if self._login is not None:
-                await connection.ask(self._login)
+                try:
+                    await connection.ask(self._login)
+                except PartitionedQueueError as error:
+                    connection.drop(str(error))
+                    raise
             self._connection = connection
             return connection
