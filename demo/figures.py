@@ -15,17 +15,13 @@ Key = tuple[str | int, ...]
 
 
 class Figure(NamedTuple):
-    """One line of a table. Sums and counts, not means: whole numbers can be compared exactly."""
+    """One line of a table. A mean is one division of two whole numbers, so it can be compared exactly as well."""
 
     flights: int
+    departed: int
+    delay_minutes: int
     cancelled: int
-    delays: int
-    delay_sum_minutes: int
-
-    @property
-    def mean_delay_minutes(self) -> float | None:
-        """Mean departure delay of the flights that left."""
-        return self.delay_sum_minutes / self.delays if self.delays else None
+    mean_departure_delay: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +47,34 @@ def table_of(flights: pd.DataFrame, keys: list[str]) -> dict[Key, Figure]:
     marked = flights.assign(is_cancelled=flights["dep_time"].isna())
     grouped = marked.groupby(keys).agg(
         flights=("year", "size"),
+        departed=("dep_delay", "count"),
+        delay_minutes=("dep_delay", "sum"),
         cancelled=("is_cancelled", "sum"),
-        delays=("dep_delay", "count"),
-        delay_sum_minutes=("dep_delay", "sum"),
     )
-    return read_table(grouped.reset_index(), keys)
+    means = [
+        minutes / departed if departed else None
+        for minutes, departed in zip(grouped["delay_minutes"], grouped["departed"], strict=True)
+    ]
+    return read_table(
+        grouped.assign(mean_departure_delay=pd.Series(means, index=grouped.index, dtype=object)).reset_index(), keys
+    )
 
 
 def read_table(frame: pd.DataFrame, keys: list[str]) -> dict[Key, Figure]:
-    """A frame with these keys and a Figure's columns; a sum over nothing is 0."""
+    """A frame with these keys and a Figure's columns; a mean over nothing is None."""
     table: dict[Key, Figure] = {}
     for row in frame.to_dict(orient="records"):
         key = tuple(row[name] if isinstance(row[name], str) else int(row[name]) for name in keys)
         if key in table:
             raise ValueError(f"{key} stands twice in one table")
-        table[key] = Figure(*(0 if pd.isna(row[name]) else int(row[name]) for name in Figure._fields))
+        mean = row["mean_departure_delay"]
+        table[key] = Figure(
+            int(row["flights"]),
+            int(row["departed"]),
+            int(row["delay_minutes"]),
+            int(row["cancelled"]),
+            None if pd.isna(mean) else float(mean),
+        )
     return table
 
 
@@ -73,7 +82,7 @@ def read_figures(folder: Path) -> Figures:
     """By Spark, from the Parquet files that its job has left."""
     return Figures(
         read_table(pd.read_parquet(folder / "by_carrier"), ["carrier"]),
-        read_table(pd.read_parquet(folder / "by_origin_and_hour"), ["origin", "hour"]),
+        read_table(pd.read_parquet(folder / "by_origin_hour"), ["origin", "hour"]),
     )
 
 

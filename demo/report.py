@@ -35,7 +35,7 @@ def carrier_lines(figures: Figures) -> list[str]:
     """The table by carrier, the busiest first."""
     lines = [f"  {'carrier':<8}{'flights':>9}{'mean delay, min':>18}{'cancelled':>11}"]
     for key, figure in by_size(figures):
-        mean = figure.mean_delay_minutes
+        mean = figure.mean_departure_delay
         shown = "-" if mean is None else f"{mean:.2f}"
         lines.append(f"  {key:<8}{figure.flights:>9,}{shown:>18}{figure.cancelled:>11,}")
     return lines
@@ -129,8 +129,8 @@ def draw_carriers(axes: Axes, figures: Figures) -> None:
     axes.bar(names, left, color=BLUE, width=0.75, label="left")
     axes.bar(names, [figure.cancelled for _, figure in rows], bottom=left, color=RED, width=0.75, label="cancelled")
     for place, (_, figure) in enumerate(rows):
-        if figure.mean_delay_minutes is not None:
-            text = f"{figure.mean_delay_minutes:.0f}"
+        if figure.mean_departure_delay is not None:
+            text = f"{figure.mean_departure_delay:.0f}"
             axes.annotate(
                 text,
                 (place, figure.flights),
@@ -151,9 +151,9 @@ def draw_hours(axes: Axes, figures: Figures) -> None:
     origins = sorted({str(origin) for origin, _ in figures.by_origin_and_hour})
     for origin in origins:
         points = [
-            (int(hour), figure.mean_delay_minutes)
+            (int(hour), figure.mean_departure_delay)
             for (name, hour), figure in figures.by_origin_and_hour.items()
-            if name == origin and figure.mean_delay_minutes is not None
+            if name == origin and figure.mean_departure_delay is not None
         ]
         hours, means = zip(*sorted(points), strict=True)
         axes.plot(hours, means, marker="o", markersize=4, color=ORIGIN_COLOURS.get(origin, GREY), label=origin)

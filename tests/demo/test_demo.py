@@ -77,7 +77,7 @@ def test_equal_figures_and_nothing_left_over_are_no_complaint(flights: pd.DataFr
 def test_a_figure_that_differs_by_a_minute_is_named(flights: pd.DataFrame) -> None:
     expected = figures.figures_of(flights)
     united = expected.by_carrier[("UA",)]
-    wrong = united._replace(delay_sum_minutes=united.delay_sum_minutes + 1)
+    wrong = united._replace(delay_minutes=united.delay_minutes + 1)
     spark = dataclasses.replace(expected, by_carrier={**expected.by_carrier, ("UA",): wrong})
     (complaint,) = complaints(outcome_of(expected), spark)
     assert "carrier UA" in complaint
@@ -86,7 +86,7 @@ def test_a_figure_that_differs_by_a_minute_is_named(flights: pd.DataFrame) -> No
 def test_a_line_that_is_missing_and_one_too_many_are_named(flights: pd.DataFrame) -> None:
     expected = figures.figures_of(flights)
     without = {key: figure for key, figure in expected.by_origin_and_hour.items() if key != ("EWR", 6)}
-    spark = dataclasses.replace(expected, by_origin_and_hour={**without, ("XXX", 6): Figure(1, 0, 1, 0)})
+    spark = dataclasses.replace(expected, by_origin_and_hour={**without, ("XXX", 6): Figure(1, 1, 0, 0, 0.0)})
     found = complaints(outcome_of(expected), spark)
     assert len(found) == 2
     assert "EWR, 6" in found[0]
@@ -105,7 +105,7 @@ def test_figures_count_cancelled_flights_and_means_leave_them_out(flights: pd.Da
     rows = flights[flights["carrier"] == "UA"]
     assert figure.flights == len(rows)
     assert figure.cancelled == rows["dep_time"].isna().sum() > 0
-    assert figure.mean_delay_minutes == rows["dep_delay"].mean()
+    assert figure.mean_departure_delay == rows["dep_delay"].mean()
 
 
 def test_a_flight_becomes_a_message_with_its_tail_number_as_key(flights: pd.DataFrame) -> None:
