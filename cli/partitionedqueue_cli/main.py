@@ -147,5 +147,6 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _complain(error: object, code: int) -> int:
-    print(f"pq: {error}", file=sys.stderr)
+    words = " ".join(line.strip() for line in str(error).splitlines())  # YAML's own words come in several lines
+    print(f"pq: {words}", file=sys.stderr)
     return code

@@ -11,7 +11,7 @@ from partitionedqueue.broker import calls
 from partitionedqueue.broker.calls import Call
 from partitionedqueue.broker.client import BrokerClient
 from partitionedqueue.broker.keys import QueueKeys
-from partitionedqueue.broker.replies import PeekedRun, Received
+from partitionedqueue.broker.replies import PeekedRun, Received, Totals
 from partitionedqueue.model import limits as model_limits
 from partitionedqueue.model.errors import BrokerUnavailable, LockLost
 from partitionedqueue.model.identifiers import split_sequence_number
@@ -59,7 +59,13 @@ class _Partitions:
             self.down[partition] = str(error)
             return None
 
+    async def totals(self, partition: int) -> Totals | None:
+        """How one partition stands."""
+        call: Call[Totals] = calls.totals(self.keys)
+        return await self.call(partition, call)
+
     async def close(self) -> None:
+        """Close every connection."""
         for client in self._clients:
             await client.close()
 
@@ -104,7 +110,7 @@ async def _receive(arguments: argparse.Namespace) -> int:
 
 async def _take(partitions: _Partitions, wanted: int, lock_ms: int) -> list[Delivery]:
     keys, numbers = partitions.keys, range(len(partitions))
-    totals = await asyncio.gather(*(partitions.call(n, calls.totals(keys)) for n in numbers))
+    totals = await asyncio.gather(*(partitions.totals(n) for n in numbers))
     heads = await asyncio.gather(*(_peek_one(partitions, n, 1, 1) for n in numbers))
     oldest_first = sorted(numbers, key=lambda n: heads[n][0].order if heads[n] else (0, n, 0))
     plan = shares([0 if one is None else one.ready for one in totals], wanted, oldest_first)

@@ -92,6 +92,11 @@ class RedisServer:
         """Whether it has ended."""
         return self.process.poll() is not None
 
+    def was_killed(self) -> bool:
+        """Whether a signal ended it, once it has ended."""
+        code = self.process.returncode
+        return code is not None and code < 0
+
     def how_it_ended(self) -> str:
         """In words, once it has."""
         code = self.process.returncode

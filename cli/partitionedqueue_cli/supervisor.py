@@ -42,6 +42,7 @@ class Keeper:
         self._record = record
         self._folder = supervisor.namespace.broker_folder(spec.name, partition)
         self._server: RedisServer | None = None
+        self._was_killed = False
 
     @property
     def name(self) -> str:
@@ -78,6 +79,7 @@ class Keeper:
                     return
                 await self._end_of(server)
                 self._record.pid = 0
+                self._was_killed = server.was_killed()
                 if loop.time() - began > limits.STEADY_SECONDS:
                     restarts = 0
                 how = f"redis-server (process {server.pid}) {server.how_it_ended()}"
@@ -121,14 +123,14 @@ class Keeper:
         try:
             await self.start()
         except AppendOnlyFileDamaged as error:
-            if not error.torn:
+            if not error.torn or not self._was_killed:
                 raise
-            # It was killed while it wrote: that write had no reply yet, so nothing acknowledged goes with it.
+            # It was killed while it wrote: with durability Always that write had no reply yet, so nothing acknowledged
+            # goes with it.
             await self.start(torn_end_may_go=True)
             cut = self._server.truncated() if self._server else None
-            self._supervisor.say(
-                f"{self.name}: a write that was never acknowledged was cut off its file {cut or ''}".rstrip()
-            )
+            words = f"{self.name}: the write during which it was killed was torn, and was cut off its append-only file"
+            self._supervisor.say(f"{words} ({cut})" if cut else words)
         self._supervisor.namespace.save()
         self._supervisor.say(f"{self.name}: is back (process {self._record.pid}, {LOOPBACK}:{self._record.port})")
 
