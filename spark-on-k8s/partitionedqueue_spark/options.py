@@ -1,0 +1,119 @@
+"""Options of the source, parsed once at the door. Names are case-insensitive, as everywhere in Spark."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Self
+
+from partitionedqueue.model.errors import PartitionedQueueError
+from partitionedqueue.model.placement import BrokerAddress
+
+KNOWN: Final = (
+    "queue", "brokers", "dataDir", "maxMessagesPerTrigger", "claimTimeout", "fetchSize", "failOnLockLost",
+    "username", "password",
+)  # fmt: skip
+CLAIM_TIMEOUT_MS_DEFAULT: Final = 60_000
+CLAIM_TIMEOUT_MS_MIN: Final = 1_000  # it is renewed three times within it, by brokers that may pause for an fsync
+CLAIM_TIMEOUT_MS_MAX: Final = 24 * 3_600_000
+FETCH_SIZE_DEFAULT: Final = 10_240  # messages: 40 segments; larger Arrow batches were slower, they outgrow the caches
+FETCH_SIZE_MIN: Final = 256
+FETCH_SIZE_MAX: Final = 102_400
+_MESSAGES_MAX: Final = 2**48
+_UNITS_MS: Final = {"ms": 1, "s": 1_000, "": 1_000, "m": 60_000, "h": 3_600_000}
+_TRUTH: Final = {"true": True, "false": False}
+
+
+class InvalidOption(PartitionedQueueError):
+    """An option that does not exist, is missing, or has a value that cannot be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """What a reader needs to know; valid."""
+
+    queue: str
+    brokers: tuple[BrokerAddress, ...]  # in partition order
+    max_messages_per_trigger: int | None = None
+    claim_timeout_ms: int = CLAIM_TIMEOUT_MS_DEFAULT
+    fetch_size: int = FETCH_SIZE_DEFAULT
+    fail_on_lock_lost: bool = True
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str]) -> Self:
+        """Read Spark's options. Raises InvalidOption, with the option's name in it."""
+        names = {name.lower(): name for name in KNOWN}
+        given: dict[str, str] = {}
+        for name, value in options.items():
+            if name.lower() not in names:
+                raise InvalidOption(f"unknown option '{name}'; the options are {', '.join(KNOWN)}")
+            given[names[name.lower()]] = value
+        queue = given.get("queue", "").strip()
+        if not queue:
+            raise InvalidOption("option 'queue' is missing: the name of the queue to read")
+        most = given.get("maxMessagesPerTrigger")
+        return cls(
+            queue=queue,
+            brokers=_brokers(queue, given),
+            max_messages_per_trigger=None if most is None else _whole("maxMessagesPerTrigger", most, 1, _MESSAGES_MAX),
+            claim_timeout_ms=_claim_timeout_ms(given.get("claimTimeout", "60s")),
+            fetch_size=_whole(
+                "fetchSize", given.get("fetchSize", str(FETCH_SIZE_DEFAULT)), FETCH_SIZE_MIN, FETCH_SIZE_MAX
+            ),
+            fail_on_lock_lost=_truth("failOnLockLost", given.get("failOnLockLost", "true")),
+            username=given.get("username"),
+            password=given.get("password"),
+        )
+
+
+def _whole(name: str, text: str, lowest: int, highest: int) -> int:
+    value = text.strip()
+    if not value.isascii() or not value.isdigit() or not lowest <= int(value) <= highest:
+        raise InvalidOption(f"option '{name}' is '{text}'; it must be a whole number from {lowest} to {highest}")
+    return int(value)
+
+
+def _truth(name: str, text: str) -> bool:
+    if text.strip().lower() not in _TRUTH:
+        raise InvalidOption(f"option '{name}' is '{text}'; it must be true or false")
+    return _TRUTH[text.strip().lower()]
+
+
+def _claim_timeout_ms(text: str) -> int:
+    found = re.fullmatch(r"([0-9]{1,9})\s*(ms|s|m|h|)", text.strip().lower())
+    value = int(found[1]) * _UNITS_MS[found[2]] if found else 0
+    if not CLAIM_TIMEOUT_MS_MIN <= value <= CLAIM_TIMEOUT_MS_MAX:
+        raise InvalidOption(f"option 'claimTimeout' is '{text}'; it must be seconds, or like 60s or 5m, from 1s to 24h")
+    return value
+
+
+def _brokers(queue: str, given: Mapping[str, str]) -> tuple[BrokerAddress, ...]:
+    if ("brokers" in given) == ("dataDir" in given):
+        raise InvalidOption(
+            "give one of the options 'brokers' (host:port,host:port in partition order) and 'dataDir' (an embedded "
+            "namespace's folder)"
+        )
+    if "dataDir" in given:
+        return _brokers_of_folder(queue, Path(given["dataDir"]))
+    try:
+        return tuple(BrokerAddress.parse(part) for part in given["brokers"].split(","))
+    except PartitionedQueueError as error:
+        raise InvalidOption(f"option 'brokers': {error}") from error
+
+
+def _brokers_of_folder(queue: str, folder: Path) -> tuple[BrokerAddress, ...]:
+    """The brokers of an embedded namespace, from the record that `pq up` keeps: `namespace.json`."""
+    try:
+        queues = json.loads((folder / "namespace.json").read_text(encoding="utf-8"))["queues"]
+        record = queues.get(queue)
+        ports = [int(broker["port"]) for broker in record["brokers"]] if record and record["up"] else []
+    except OSError as error:
+        raise InvalidOption(f"option 'dataDir': {folder} holds no embedded namespace ({error.strerror})") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidOption(f"option 'dataDir': {folder / 'namespace.json'} cannot be understood") from error
+    if not ports or not all(ports):
+        raise InvalidOption(f"option 'dataDir': queue {queue} is not running in {folder}")
+    return tuple(BrokerAddress("127.0.0.1", port) for port in ports)

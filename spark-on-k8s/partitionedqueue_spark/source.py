@@ -1,0 +1,31 @@
+"""The data source that Spark knows by the name `partitionedqueue`."""
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.types import StructType
+
+from partitionedqueue_spark import rows
+from partitionedqueue_spark.batch_reader import PartitionedQueueReader
+from partitionedqueue_spark.options import SourceOptions
+from partitionedqueue_spark.stream_reader import PartitionedQueueStreamReader
+
+
+class PartitionedQueueDataSource(DataSource):
+    """Reads a partitioned queue. Options are in `options`, columns in `rows`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What `format(...)` is given."""
+        return "partitionedqueue"
+
+    def schema(self) -> StructType:
+        """The columns; a wrong option is told here, before anything runs."""
+        SourceOptions.parse(self.options)
+        return rows.SCHEMA
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Browse: every message that is there, and none is taken."""
+        return PartitionedQueueReader(SourceOptions.parse(self.options))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 -- Spark's signature
+        """Consume: messages are claimed, and gone when Spark has committed them."""
+        return PartitionedQueueStreamReader(SourceOptions.parse(self.options))

@@ -1,0 +1,106 @@
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from partitionedqueue.broker import calls
+from partitionedqueue.broker.blocking import BlockingBroker
+from partitionedqueue.broker.replies import Settlement
+from partitionedqueue.model.identifiers import sequence_number
+from partitionedqueue.model.message import Message, PropertyValue
+from partitionedqueue_spark import rows
+from spark.brokers import Brokers
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def browse(spark: SparkSession, brokers: Brokers, **options: Any) -> DataFrame:
+    return spark.read.format("partitionedqueue").options(queue="flights", brokers=brokers.option, **options).load()
+
+
+def test_every_column_of_a_message_comes_back_as_it_was_sent(spark: SparkSession, brokers: Brokers) -> None:
+    before = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
+    properties: dict[str, PropertyValue] = {
+        "n": 7, "f": 1.5, "s": "ä", "yes": True, "none": None, "b": b"\x00\x01", "u": UUID(int=5),
+    }  # fmt: skip
+    brokers.send(1, [
+        Message(body=b""),
+        Message(body=b"whole", message_id="id-é", session_id="s", partition_key="s", time_to_live_ms=90_000,
+                application_properties=properties),
+        Message(body=b"\xff" * 2000, partition_key="N14228"),
+    ])  # fmt: skip
+    brokers.send(2, [Message(body=b"x")] * 600)
+    frame = browse(spark, brokers)
+    assert frame.schema == rows.SCHEMA
+    found = sorted(frame.where("partition = 1").collect(), key=lambda row: row.sequence_number)
+    assert [row.sequence_number for row in found] == [sequence_number(1, n) for n in (1, 2, 3)]
+    assert [bytes(row.body) for row in found] == [b"", b"whole", b"\xff" * 2000]
+    assert [row.message_id for row in found] == [None, "id-é", None]
+    assert [row.session_id for row in found] == [None, "s", None]
+    assert [row.partition_key for row in found] == [None, "s", "N14228"]
+    assert [row.time_to_live_ms for row in found] == [None, 90_000, None]
+    assert [row.delivery_count for row in found] == [0, 0, 0]
+    assert [row.application_properties for row in found] == [
+        None,
+        {
+            "n": "7",
+            "f": "1.5",
+            "s": "ä",
+            "yes": "true",
+            "none": None,
+            "b": "AAE=",
+            "u": "00000000-0000-0000-0000-000000000005",
+        },
+        None,
+    ]
+    times = [row.enqueued_time for row in frame.select("enqueued_time").collect()]
+    assert all(before <= time <= datetime.now(UTC).replace(tzinfo=None) for time in times)
+    assert frame.groupBy("partition").count().orderBy("partition").collect() == [(1, 3), (2, 600)]
+
+
+def test_a_browse_leaves_out_what_has_gone_and_shows_what_is_locked(spark: SparkSession, brokers: Brokers) -> None:
+    brokers.send_numbered(3000)
+    with BlockingBroker(brokers.servers[0].address) as broker:
+        received = broker.call(calls.receive(brokers.keys, most=400, lock_ms=60_000))
+        gone = [(run.lock, run.first + 1, run.first + len(run.messages) - 2) for run in received.runs]
+        assert broker.call(calls.complete(brokers.keys, [Settlement(*place) for place in gone])) == []
+        missing = {int(body) for run in received.runs for body in map(_body, run.messages[1:-1])}
+    found = [int(bytes(row.body)) for row in browse(spark, brokers).select("body").collect()]
+    assert sorted(found) == sorted(set(range(3000)) - missing)
+    assert brokers.left() == len(found)
+
+
+def _body(stored: bytes) -> bytes:
+    at, length = int.from_bytes(stored[20:24], "little"), int.from_bytes(stored[24:28], "little")
+    return stored[at : at + length]
+
+
+def test_an_empty_queue_is_an_empty_frame(spark: SparkSession, brokers: Brokers) -> None:
+    assert browse(spark, brokers).count() == 0
+
+
+def test_a_broker_that_is_down_is_told_by_its_partition(spark: SparkSession, brokers: Brokers) -> None:
+    brokers.send_numbered(30)
+    brokers.servers[1].stop()
+    with pytest.raises(PySparkException, match=r"partition 1: broker 127\.0\.0\.1:\d+"):
+        browse(spark, brokers).count()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"topik": "x"}, r"unknown option 'topik'; the options are queue, brokers, dataDir"),
+        ({"failOnLockLost": "perhaps"}, "option 'failOnLockLost' is 'perhaps'; it must be true or false"),
+        ({"claimTimeout": "soon"}, "option 'claimTimeout' is 'soon'"),
+        ({"fetchSize": "1"}, "option 'fetchSize' is '1'; it must be a whole number from 256"),
+        ({"dataDir": "/nowhere"}, "give one of the options 'brokers'"),
+    ],
+)
+def test_a_wrong_option_is_refused_by_name(
+    spark: SparkSession, brokers: Brokers, options: dict[str, str], sentence: str
+) -> None:
+    with pytest.raises(PySparkException, match=sentence):
+        browse(spark, brokers, **options).count()
