@@ -165,7 +165,7 @@ class SparkJob(Program):
         }
         super().__init__("The Spark job", [str(script), *arguments], log=log, environment=environment)
         self.rows = 0
-        self.batches = 0
+        self.busy_s = 0.0  # in its batches, without the start of the JVM
 
     async def follow(self) -> None:
         """Count what it reports until it ends.
@@ -175,6 +175,7 @@ class SparkJob(Program):
         """
         while (line := await self.next_line()) is not None:
             if line.startswith("{"):
-                self.rows = int(json.loads(line)["rows_total"])
-                self.batches += 1
+                batch = json.loads(line)
+                self.rows = int(batch["rows_total"])
+                self.busy_s += batch["rows"] / batch["rows_per_second"]
         raise self.failure("ended before its work was done")

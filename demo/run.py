@@ -62,6 +62,7 @@ class Outcome:
     expected: Figures
     totals: Sequence[Totals]
     sending_s: float
+    spark_s: float
     whole_s: float
     progress: Progress
 
@@ -139,7 +140,7 @@ async def send_and_wait(
     finally:
         await producer.close()
     await job.stop()
-    return Outcome(expected, await totals_of(brokers, keys), sending_s, whole_s, progress)
+    return Outcome(expected, await totals_of(brokers, keys), sending_s, job.busy_s, whole_s, progress)
 
 
 async def kill_brokers(count: int, namespace: Namespace, producer: Producer, progress: Progress, messages: int) -> None:
@@ -217,13 +218,14 @@ def last_lines(outcome: Outcome, spark: Figures) -> list[str]:
     sent, kills = outcome.expected.flights, len(outcome.progress.kills_s)
     tables = f"{len(spark.by_carrier)} carriers and {len(spark.by_origin_and_hour)} pairs of origin and hour"
     inwards = f"{sent / outcome.sending_s:,.0f} messages/s in ({outcome.sending_s:.1f} s)"
-    through = f"{sent / outcome.whole_s:,.0f} messages/s in and out of Spark ({outcome.whole_s:.1f} s)"
+    outwards = f"{sent / outcome.spark_s:,.0f} messages/s out ({outcome.spark_s:.1f} s of Spark's batches)"
+    whole = f"{outcome.whole_s:.1f} s from the first message to the last committed row, Spark's start included"
     killed = f"{kills} brokers were killed with -9 on the way: no acknowledged message was lost, none came twice."
     return [
         *([killed] if kills else []),
         f"{sent:,} messages in, {spark.flights:,} out, 0 left over.",
         f"Spark's figures equal pandas': {tables}, every number exactly.",
-        f"{inwards}, {through}.",
+        f"{inwards}, {outwards}; {whole}.",
     ]
 
 

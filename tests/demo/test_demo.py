@@ -66,7 +66,7 @@ def flights() -> pd.DataFrame:
 def outcome_of(expected: Figures, *, left: int = 0, doubled: int = 0) -> Outcome:
     last = expected.flights + doubled
     totals = Totals(messages=left, ready=left, locked=0, claimed=0, bytes=0, last=last, now_ms=0)
-    return Outcome(expected, [totals], 1.0, 1.0, Progress(expected.flights, lambda: 0, lambda: 0))
+    return Outcome(expected, [totals], 1.0, 1.0, 1.0, Progress(expected.flights, lambda: 0, lambda: 0))
 
 
 def test_equal_figures_and_nothing_left_over_are_no_complaint(flights: pd.DataFrame) -> None:
