@@ -1,6 +1,7 @@
 """The two clients against real brokers that are killed, hang, and come back."""
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,6 +48,16 @@ def test_blocking_does_not_repeat_what_could_happen_twice(server: Broker) -> Non
         with pytest.raises(BrokerUnavailable) as refusal:
             broker.call(calls.send(KEYS, [b"x"]))
         assert refusal.value.outcome_unknown
+
+
+def test_blocking_waits_for_a_broker_that_is_away(server: Broker) -> None:
+    with BlockingBroker(server.address, patience_s=20) as broker:
+        broker.call(calls.send(KEYS, [b"kept"]))
+        server.kill()
+        back = threading.Timer(0.4, server.start)
+        back.start()
+        assert broker.call(calls.totals(KEYS)).messages == 1
+        back.join()
 
 
 def test_blocking_gives_up_on_a_broker_that_hangs(server: Broker) -> None:

@@ -1,6 +1,7 @@
 """The blocking client of one broker, for threads and Spark executors: one connection, pipelines."""
 
 import socket
+import time
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -23,8 +24,9 @@ _READ_BYTES = 1 << 18
 class BlockingBroker:
     """Speaks to one broker. Connects at the first call, and anew at the next call after a connection was lost.
 
-    Not for several threads at once. Errors: BrokerUnavailable (`outcome_unknown` where the call had been sent),
-    the refusals of `model.errors`, BrokerFault.
+    For `patience_s` seconds a broker that is away is tried again, where that cannot do a thing twice: what had not been
+    sent yet, and what is repeatable. Not for several threads at once. Errors: BrokerUnavailable (`outcome_unknown`
+    where the call had been sent), the refusals of `model.errors`, BrokerFault.
     """
 
     def __init__(
@@ -32,11 +34,13 @@ class BlockingBroker:
         address: BrokerAddress,
         *,
         timeout_s: float = limits.CALL_TIMEOUT_S_DEFAULT,
+        patience_s: float = 0.0,
         username: str | None = None,
         password: str | None = None,
     ) -> None:
         self.address = address
         self._timeout_s = timeout_s
+        self._patience_s = patience_s
         self._login = ("AUTH", username or "default", password) if password is not None else None
         self._socket: socket.socket | None = None
         self._reader = hiredis.Reader()
@@ -56,22 +60,31 @@ class BlockingBroker:
             self._socket = None
 
     def call(self, call: Call[T]) -> T:
-        """Carry one call. A repeatable one is tried a second time, should the connection turn out to be dead."""
+        """Carry one call. A repeatable one is tried at least twice, should the connection turn out to be dead."""
         return self.pipeline([call])[0]
 
     def pipeline(self, several: Sequence[Call[T]]) -> list[T]:
         """Carry several calls at once; the first error among the replies is raised after all have been read."""
-        commands = [call.words for call in several]
-        try:
-            raw = self.raw(*commands)
-        except BrokerUnavailable:
-            if not all(call.repeatable for call in several):
-                raise
-            raw = self.raw(*commands)
+        raw = self.raw(*(call.words for call in several), repeatable=all(call.repeatable for call in several))
         return [call.parse(reply) for call, reply in zip(several, raw, strict=True)]
 
-    def raw(self, *commands: tuple[Argument, ...]) -> list[Raw]:
+    def raw(self, *commands: tuple[Argument, ...], repeatable: bool = False) -> list[Raw]:
         """Run native commands in one pipeline; replies are bytes, ints and lists."""
+        deadline = time.monotonic() + self._patience_s
+        delay, tries = limits.RECONNECT_DELAY_S_MIN, 0
+        while True:
+            try:
+                return self._raw_once(commands)
+            except BrokerUnavailable as error:
+                tries += 1
+                late = time.monotonic() + delay > deadline
+                stale_connection = repeatable and error.outcome_unknown and tries == 1
+                if (late and not stale_connection) or (error.outcome_unknown and not repeatable):
+                    raise
+            time.sleep(delay if tries > 1 else 0)
+            delay = min(delay * 2, limits.RECONNECT_DELAY_S_MAX)
+
+    def _raw_once(self, commands: tuple[tuple[Argument, ...], ...]) -> list[Raw]:
         packed = [hiredis.pack_command(c) for c in commands]  # type: ignore[arg-type]  # its stub knows tuples of one
         replies = self._exchange(packed)
         for reply in replies:
@@ -100,7 +113,7 @@ class BlockingBroker:
         self._socket, self._reader = fresh, hiredis.Reader()
         if self._login is not None:
             try:
-                self.raw(self._login)
+                self._raw_once((self._login,))
             except PartitionedQueueError:
                 self.close()
                 raise
