@@ -89,7 +89,10 @@ class BlockingBroker:
         replies = self._exchange(packed)
         for reply in replies:
             if isinstance(reply, hiredis.ReplyError):
-                raise error_of(self.address, str(reply))
+                error = error_of(self.address, str(reply))
+                if isinstance(error, BrokerUnavailable):
+                    error.outcome_unknown = len(commands) > 1  # others of the pipeline may have been carried out
+                raise error
         return replies
 
     def load_library(self) -> None:
