@@ -39,6 +39,7 @@ QUEUE = "flights"
 MANIFEST = ROOT / "crds" / "examples" / "flights.yaml"
 PICTURE = ROOT / "demo" / "out" / "flights.png"
 DEMO_S_MAX = 600.0
+TRIGGER_MESSAGES_MAX = 100_000  # so that a batch ends every few seconds, and one sees Spark go on
 POLL_S = 0.02
 LEFT_OVER_S_MAX = 30.0
 STATUS_INTERRUPTED = 130
@@ -104,6 +105,7 @@ async def drive(options: Options, folder: Path) -> Outcome:
 def spark_job(options: Options, brokers: Sequence[BrokerAddress], folder: Path) -> SparkJob:
     """The streaming job, told where the brokers are."""
     arguments = ["--queue", QUEUE, "--brokers", ",".join(map(str, brokers))]
+    arguments += ["--max-messages-per-trigger", str(TRIGGER_MESSAGES_MAX)]
     arguments += ["--checkpoint", str(folder / "checkpoint"), "--output", str(folder / "results")]
     return SparkJob(arguments, log=folder / "spark.log", heap=options.spark_heap, master=options.spark_master)
 

@@ -11,7 +11,7 @@ from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.model import limits
 from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue_spark import rows
-from partitionedqueue_spark.fetching import Span, fetch, keep_modules_out_of_collections
+from partitionedqueue_spark.fetching import Span, broker_at, fetch, keep_modules_out_of_collections
 from partitionedqueue_spark.options import SourceOptions
 from partitionedqueue_spark.partition import BrowsedPartition, unreadable
 
@@ -27,9 +27,7 @@ class PartitionedQueueReader(DataSourceReader):
         keys, planned = QueueKeys(self._options.queue), []
         for partition, address in enumerate(self._options.brokers):
             try:
-                with BlockingBroker(
-                    address, username=self._options.username, password=self._options.password
-                ) as broker:
+                with broker_at(address, self._options) as broker:
                     totals = broker.call(calls.totals(keys))
             except PartitionedQueueError as error:
                 raise unreadable(partition, error) from error
@@ -44,9 +42,7 @@ class PartitionedQueueReader(DataSourceReader):
             return
         keys = QueueKeys(self._options.queue)
         try:
-            with BlockingBroker(
-                partition.address, username=self._options.username, password=self._options.password
-            ) as broker:
+            with broker_at(partition.address, self._options) as broker:
                 wanted = _spans(broker, keys, partition.last)
                 for chunk in fetch(broker, keys, wanted, self._options.fetch_size, browsing=True):
                     yield rows.record_batch(
@@ -57,7 +53,7 @@ class PartitionedQueueReader(DataSourceReader):
 
 
 def _spans(broker: BlockingBroker, keys: QueueKeys, last: int) -> Iterator[Span]:
-    (segments,) = broker.raw(("ZRANGE", keys.segments, 0, -1))
+    (segments,) = broker.raw(("ZRANGE", keys.segments, 0, -1), repeatable=True)
     for segment in map(int, segments):
         first = segment * limits.SEGMENT_MESSAGES + 1
         if first <= last:

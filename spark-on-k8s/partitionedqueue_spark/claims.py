@@ -1,5 +1,6 @@
 """The driver's side of claim logs: connections, ownership and the heartbeat. Lives in one process, is never pickled."""
 
+import dataclasses
 import threading
 import time
 import uuid
@@ -20,6 +21,7 @@ from partitionedqueue.model.errors import (
     PartitionedQueueError,
     TryAgain,
 )
+from partitionedqueue_spark.fetching import broker_at
 from partitionedqueue_spark.options import SourceOptions
 from partitionedqueue_spark.partition import PartitionUnreadable, claims_lost, unreadable
 
@@ -147,7 +149,8 @@ class ClaimLogs:
         """Renew the lease while batches run; over connections of its own. A partition that refuses is left alone:
         the next call of the query tells why.
         """
-        brokers = dict(enumerate(connect(self._options)))
+        hasty = dataclasses.replace(self._options, broker_timeout_ms=0)  # one that is away must not hold the others up
+        brokers = dict(enumerate(connect(hasty)))
         call = calls.claim_renew(self._keys, self.group, self._owner, self._lease_ms)
         while not self._ending.wait(self._lease_ms / 1000 / BEATS_IN_A_LEASE):
             for partition, broker in list(brokers.items()):
@@ -163,9 +166,7 @@ class ClaimLogs:
 
 def connect(options: SourceOptions) -> list[BlockingBroker]:
     """A client for each partition's broker; nothing is sent yet."""
-    return [
-        BlockingBroker(address, username=options.username, password=options.password) for address in options.brokers
-    ]
+    return [broker_at(address, options) for address in options.brokers]
 
 
 def ready_messages(options: SourceOptions) -> list[int]:

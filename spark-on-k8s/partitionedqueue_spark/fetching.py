@@ -12,6 +12,8 @@ import numpy as np
 from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.keys import QueueKeys, place_of
 from partitionedqueue.model import limits
+from partitionedqueue.model.placement import BrokerAddress
+from partitionedqueue_spark.options import SourceOptions
 from partitionedqueue_spark.rows import Longs
 
 BATCH_BYTES: Final = 16 * 1024 * 1024  # of one record batch, aimed at by the sizes of the round before
@@ -44,6 +46,16 @@ def keep_modules_out_of_collections() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+def broker_at(address: BrokerAddress, options: SourceOptions) -> BlockingBroker:
+    """A client of one broker, which waits for it while it restarts; nothing is sent yet."""
+    return BlockingBroker(
+        address,
+        patience_s=options.broker_timeout_ms / 1000,
+        username=options.username,
+        password=options.password,
+    )
 
 
 def spans(first: int, count: int, deliveries: int) -> Iterator[Span]:
@@ -83,7 +95,7 @@ def _round(broker: BlockingBroker, keys: QueueKeys, wanted: Sequence[Span], *, b
             commands.append(("HGET", keys.state, f"g{segment}"))
         commands.append(("GET", keys.times(segment)))
         commands.append(("LRANGE", keys.segment(segment), place, place + span.count - 1))
-    replies = iter(broker.raw(*commands))
+    replies = iter(broker.raw(*commands, repeatable=True))
     sequences, times, deliveries, stored = [], [], [], []
     for span in wanted:
         gone = next(replies) if browsing else None

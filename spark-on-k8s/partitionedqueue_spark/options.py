@@ -11,12 +11,13 @@ from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue.model.placement import BrokerAddress
 
 KNOWN: Final = (
-    "queue", "brokers", "dataDir", "maxMessagesPerTrigger", "claimTimeout", "fetchSize", "failOnLockLost",
-    "username", "password",
+    "queue", "brokers", "dataDir", "maxMessagesPerTrigger", "claimTimeout", "brokerTimeout", "fetchSize",
+    "failOnLockLost", "username", "password",
 )  # fmt: skip
 CLAIM_TIMEOUT_MS_DEFAULT: Final = 60_000
 CLAIM_TIMEOUT_MS_MIN: Final = 1_000  # it is renewed three times within it, by brokers that may pause for an fsync
 CLAIM_TIMEOUT_MS_MAX: Final = 24 * 3_600_000
+BROKER_TIMEOUT_MS_MAX: Final = 3_600_000
 FETCH_SIZE_DEFAULT: Final = 10_240  # messages: 40 segments; larger Arrow batches were slower, they outgrow the caches
 FETCH_SIZE_MIN: Final = 256
 FETCH_SIZE_MAX: Final = 102_400
@@ -37,6 +38,7 @@ class SourceOptions:
     brokers: tuple[BrokerAddress, ...]  # in partition order
     max_messages_per_trigger: int | None = None
     claim_timeout_ms: int = CLAIM_TIMEOUT_MS_DEFAULT
+    broker_timeout_ms: int = 30_000  # a pod that was killed is back within it
     fetch_size: int = FETCH_SIZE_DEFAULT
     fail_on_lock_lost: bool = True
     username: str | None = None
@@ -59,7 +61,10 @@ class SourceOptions:
             queue=queue,
             brokers=_brokers(queue, given),
             max_messages_per_trigger=None if most is None else _whole("maxMessagesPerTrigger", most, 1, _MESSAGES_MAX),
-            claim_timeout_ms=_claim_timeout_ms(given.get("claimTimeout", "60s")),
+            claim_timeout_ms=_time_ms(
+                "claimTimeout", given.get("claimTimeout", "60s"), CLAIM_TIMEOUT_MS_MIN, CLAIM_TIMEOUT_MS_MAX
+            ),
+            broker_timeout_ms=_time_ms("brokerTimeout", given.get("brokerTimeout", "30s"), 0, BROKER_TIMEOUT_MS_MAX),
             fetch_size=_whole(
                 "fetchSize", given.get("fetchSize", str(FETCH_SIZE_DEFAULT)), FETCH_SIZE_MIN, FETCH_SIZE_MAX
             ),
@@ -82,11 +87,12 @@ def _truth(name: str, text: str) -> bool:
     return _TRUTH[text.strip().lower()]
 
 
-def _claim_timeout_ms(text: str) -> int:
+def _time_ms(name: str, text: str, lowest: int, highest: int) -> int:
     found = re.fullmatch(r"([0-9]{1,9})\s*(ms|s|m|h|)", text.strip().lower())
-    value = int(found[1]) * _UNITS_MS[found[2]] if found else 0
-    if not CLAIM_TIMEOUT_MS_MIN <= value <= CLAIM_TIMEOUT_MS_MAX:
-        raise InvalidOption(f"option 'claimTimeout' is '{text}'; it must be seconds, or like 60s or 5m, from 1s to 24h")
+    value = int(found[1]) * _UNITS_MS[found[2]] if found else -1
+    if not lowest <= value <= highest:
+        bounds = f"from {lowest // 1000}s to {highest // 3_600_000}h"
+        raise InvalidOption(f"option '{name}' is '{text}'; it must be seconds, or like 60s or 5m, {bounds}")
     return value
 
 

@@ -18,7 +18,7 @@ from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue_spark import rows
 from partitionedqueue_spark.claims import ClaimLogs, new_group, ready_messages
-from partitionedqueue_spark.fetching import Span, fetch, keep_modules_out_of_collections, spans
+from partitionedqueue_spark.fetching import Span, broker_at, fetch, keep_modules_out_of_collections, spans
 from partitionedqueue_spark.offsets import Position, fair_shares, initial_offset
 from partitionedqueue_spark.options import SourceOptions
 from partitionedqueue_spark.partition import (
@@ -165,9 +165,7 @@ class PartitionedQueueStreamReader(DataSourceStreamReader, SupportsTriggerAvaila
             return
         keys = QueueKeys(self._options.queue)
         try:
-            with BlockingBroker(
-                partition.address, username=self._options.username, password=self._options.password
-            ) as broker:
+            with broker_at(partition.address, self._options) as broker:
                 wanted, count = self._wanted(broker, keys, partition)
                 for chunk in fetch(broker, keys, wanted, self._options.fetch_size):
                     count -= len(chunk.stored)

@@ -86,7 +86,7 @@ def test_a_broker_that_is_down_is_told_by_its_partition(spark: SparkSession, bro
     brokers.send_numbered(30)
     brokers.servers[1].stop()
     with pytest.raises(PySparkException, match=r"partition 1: broker 127\.0\.0\.1:\d+"):
-        browse(spark, brokers).count()
+        browse(spark, brokers, brokerTimeout="0s").count()
 
 
 @pytest.mark.parametrize(
@@ -95,6 +95,10 @@ def test_a_broker_that_is_down_is_told_by_its_partition(spark: SparkSession, bro
         ({"topik": "x"}, r"unknown option 'topik'; the options are queue, brokers, dataDir"),
         ({"failOnLockLost": "perhaps"}, "option 'failOnLockLost' is 'perhaps'; it must be true or false"),
         ({"claimTimeout": "soon"}, "option 'claimTimeout' is 'soon'"),
+        (
+            {"brokerTimeout": "2h"},
+            "option 'brokerTimeout' is '2h'; it must be seconds, or like 60s or 5m, from 0s to 1h",
+        ),
         ({"fetchSize": "1"}, "option 'fetchSize' is '1'; it must be a whole number from 256"),
         ({"dataDir": "/nowhere"}, "give one of the options 'brokers'"),
     ],

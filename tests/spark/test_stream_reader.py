@@ -1,6 +1,7 @@
 """The stream reader without Spark around it: what it does with claims, when."""
 
 import pickle
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -183,6 +184,25 @@ def test_a_checkpoint_of_other_data_or_another_queue_is_refused(brokers: Brokers
 def test_a_broker_that_is_down_is_told_by_its_partition(brokers: Brokers, readers: Readers) -> None:
     brokers.send_numbered(30)
     brokers.servers[2].stop()
-    reader = readers.new()
+    reader = readers.new(brokerTimeout="0s")
     with pytest.raises(PartitionUnreadable, match=r"partition 2: broker 127\.0\.0\.1:\d+ cannot be reached"):
         reader.latestOffset(reader.initialOffset(), ALL)
+
+
+def test_a_broker_that_is_killed_while_it_is_read_is_waited_for(brokers: Brokers, readers: Readers) -> None:
+    brokers.send_numbered(3000)
+    reader = readers.new(fetchSize="256")
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, ALL)
+    (planned, *_) = reader.partitions(start, end)
+    batches = reader.read(planned)
+    found = next(batches)["body"].to_pylist()
+    brokers.servers[0].kill()
+    back = threading.Timer(0.4, brokers.servers[0].start)
+    back.start()
+    for batch in batches:
+        found += batch["body"].to_pylist()
+    back.join()
+    assert sorted(map(int, found)) == list(range(0, 3000, 3))
+    assert reader.latestOffset(end, ALL) == end
+    assert brokers.left() == 0

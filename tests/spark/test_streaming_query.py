@@ -80,7 +80,7 @@ def test_a_missing_broker_ends_the_query_with_its_partition(
     brokers.send_numbered(30)
     brokers.servers[1].stop()
     with pytest.raises(StreamingQueryException, match=r"partition 1: broker 127\.0\.0\.1:\d+ cannot be reached"):
-        consume(stream(spark, brokers), tmp_path)
+        consume(stream(spark, brokers, brokerTimeout="0s"), tmp_path)
 
 
 @pytest.mark.parametrize("partitions", [16, 80])
