@@ -116,7 +116,7 @@ def draw_road(axes: Axes, samples: Sequence[Sample], kills_s: Sequence[float]) -
         axes.axvline(at_s, color=RED, linestyle=":", linewidth=1.5, label="a broker killed" if number == 0 else None)
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
-    axes.legend(frameon=False, loc="center right")
+    axes.legend(frameon=False, loc="center", bbox_to_anchor=(0.5, 0.45))
     thousands(axes)
 
 
