@@ -1,6 +1,8 @@
 """The two clients against real brokers that are killed, hang, and come back."""
 
 import asyncio
+import signal
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +14,7 @@ from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.client import BrokerClient
 from partitionedqueue.broker.keys import QueueKeys
+from partitionedqueue.model import limits
 from partitionedqueue.model.errors import BrokerFault, BrokerUnavailable
 from partitionedqueue.model.placement import BrokerAddress
 
@@ -130,3 +133,52 @@ async def test_a_wrong_password_is_said(server: Broker) -> None:
         right = BrokerClient(server.address, password="secret")
         assert (await right.call(calls.about())).layout == 1
         await right.close()
+
+
+def test_an_interrupted_blocking_call_does_not_shift_the_replies(server: Broker) -> None:
+    class Interrupt(Exception):
+        pass
+
+    def interrupt(*_: object) -> None:
+        raise Interrupt
+
+    with BlockingBroker(server.address) as broker:
+        broker.call(calls.send(KEYS, [b"x"]))
+        server.pause()
+        before = signal.signal(signal.SIGALRM, interrupt)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(Interrupt):
+            broker.call(calls.receive(KEYS, most=1, lock_ms=1000))
+        signal.signal(signal.SIGALRM, before)
+        server.resume()
+        assert broker.raw(("PING",)) == [b"PONG"]
+
+
+async def test_a_cancelled_call_does_not_shift_the_replies_and_keeps_its_place(server: Broker) -> None:
+    client = BrokerClient(server.address)
+    await client.call(calls.totals(KEYS))
+    server.pause()
+    leaving = [asyncio.create_task(client.call(calls.totals(KEYS))) for _ in range(limits.CALLS_IN_FLIGHT_MAX)]
+    await asyncio.sleep(0.05)
+    for task in leaving:
+        task.cancel()
+    waiting = asyncio.create_task(client.call(calls.about()))
+    await asyncio.sleep(0.05)
+    assert not waiting.done()
+    server.resume()
+    assert (await waiting).layout == 1
+    await client.close()
+
+
+async def test_calls_that_wait_for_one_connection_fail_together() -> None:
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(0)
+        address = BrokerAddress("127.0.0.1", deaf.getsockname()[1])
+        client = BrokerClient(address, timeout_s=0.5)
+        async with asyncio.timeout(3):
+            outcomes = await asyncio.gather(*(client.call(calls.about()) for _ in range(20)), return_exceptions=True)
+        assert all(isinstance(outcome, BrokerUnavailable) for outcome in outcomes)
+        await client.close()
+        with pytest.raises(BrokerUnavailable, match="closed"):
+            await client.call(calls.about())

@@ -1,6 +1,7 @@
 """Sending to real brokers of which some are killed: nothing acknowledged is lost, and nothing is stored twice."""
 
 import asyncio
+import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from partitionedqueue.model import partitioning, stored_message
 from partitionedqueue.model.errors import BatchKeyConflict, BrokerUnavailable, QueueFull
 from partitionedqueue.model.identifiers import split_sequence_number
 from partitionedqueue.model.message import Message
+from partitionedqueue.model.placement import BrokerAddress
 
 KEYS = QueueKeys("q")
 PARTITIONS = 4
@@ -34,6 +36,11 @@ async def clients(servers: list[Broker]) -> AsyncIterator[list[BrokerClient]]:
     yield several
     for client in several:
         await client.close()
+
+
+def key_of(partition: int, partitions: int) -> str:
+    """A key that belongs to a partition."""
+    return next(str(n) for n in range(1000) if partitioning.partition_of(str(n), partitions) == partition)
 
 
 def drained(servers: list[Broker]) -> list[list[str]]:
@@ -83,7 +90,7 @@ async def test_a_keyed_message_to_a_partition_that_stays_down_fails_in_time(
     servers: list[Broker], clients: list[BrokerClient]
 ) -> None:
     sender = QueueSender(clients, KEYS, operation_timeout_s=0.5)
-    key = next(str(n) for n in range(100) if partitioning.partition_of(str(n), PARTITIONS) == 1)
+    key = key_of(1, PARTITIONS)
     servers[1].kill()
     async with asyncio.timeout(10):
         with pytest.raises(BrokerUnavailable, match=r"partition 1 .* is down"):
@@ -120,10 +127,10 @@ async def test_a_full_partition_refuses_keyed_messages_and_keyless_ones_go_elsew
     sender = QueueSender(clients, KEYS)
     with BlockingBroker(servers[0].address) as broker:
         broker.raw(("CONFIG", "SET", "maxmemory", "1"))
-    key = next(str(n) for n in range(100) if partitioning.partition_of(str(n), PARTITIONS) == 0)
+    key = key_of(0, PARTITIONS)
     with pytest.raises(QueueFull):
         await sender.send(Message(body=b"x", partition_key=key))
-    numbers = await asyncio.gather(*(sender.send(Message(body=b"x")) for _ in range(40)))
+    numbers = await asyncio.gather(*(sender.send(Message(body=b"x")) for _ in range(1000)))
     assert {split_sequence_number(number)[0] for number in numbers if number} == {1, 2, 3}
     await sender.close()
 
@@ -138,3 +145,95 @@ async def test_a_batch_is_one_partitions_and_two_keys_are_refused(
     with pytest.raises(BatchKeyConflict):
         await sender.send_batch([Message(body=b"", partition_key="a"), Message(body=b"", partition_key="b")])
     await sender.close()
+
+
+@contextlib.asynccontextmanager
+async def swallowing_proxy(server: Broker) -> AsyncIterator[tuple[BrokerAddress, asyncio.Event]]:
+    """Forwards to a broker; once, when told to, drops the connection instead of handing a reply back."""
+    swallow = asyncio.Event()
+    open_writers: list[asyncio.StreamWriter] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, to_broker = await asyncio.open_connection(server.address.host, server.address.port)
+        open_writers.extend((writer, to_broker))
+
+        async def back() -> None:
+            while data := await there.read(65536):
+                if swallow.is_set():
+                    swallow.clear()
+                    break
+                writer.write(data)
+            writer.close()
+
+        task = asyncio.create_task(back())
+        while data := await reader.read(65536):
+            to_broker.write(data)
+        to_broker.close()
+        await task
+
+    proxy = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield BrokerAddress("127.0.0.1", proxy.sockets[0].getsockname()[1]), swallow
+    finally:
+        proxy.close()
+        for writer in open_writers:
+            writer.close()
+        await asyncio.sleep(0.05)
+
+
+async def test_a_send_whose_reply_was_lost_before_the_partition_filled_up_is_stored_once(servers: list[Broker]) -> None:
+    async with swallowing_proxy(servers[0]) as (address, swallow):
+        clients = [BrokerClient(address), BrokerClient(servers[1].address)]
+        sender = QueueSender(clients, KEYS, operation_timeout_s=30)
+        await sender.send(Message(body=b"first", partition_key=key_of(0, 2)))
+        swallow.set()
+        sending = asyncio.create_task(sender.send(Message(body=b"once", partition_key=key_of(0, 2))))
+        with BlockingBroker(servers[0].address) as broker:
+            while broker.call(calls.totals(KEYS)).messages < 2:  # noqa: ASYNC110 -- another process counts
+                await asyncio.sleep(0.001)
+            broker.raw(("CONFIG", "SET", "maxmemory", "1"))
+            await asyncio.sleep(0.5)
+            assert not sending.done()
+            broker.raw(("CONFIG", "SET", "maxmemory", "0"))
+        assert await sending is None
+        assert [len(here) for here in drained(servers)] == [2, 0, 0, 0]
+        await sender.close()
+        for client in clients:
+            await client.close()
+
+
+async def test_a_broker_that_hangs_holds_only_its_own_messages_up(
+    servers: list[Broker], clients: list[BrokerClient]
+) -> None:
+    sender = QueueSender(clients, KEYS, operation_timeout_s=1.5)
+    await asyncio.gather(*(sender.send(Message(body=b"x")) for _ in range(8)))
+    servers[1].pause()
+    keyed = asyncio.create_task(sender.send(Message(body=b"x", partition_key=key_of(1, PARTITIONS))))
+    await asyncio.sleep(1.1)
+    async with asyncio.timeout(1):
+        await asyncio.gather(*(sender.send(Message(body=b"x")) for _ in range(100)))
+    with pytest.raises(BrokerUnavailable, match=r"partition 1 .* is down") as refusal:
+        await keyed
+    assert refusal.value.outcome_unknown
+    servers[1].resume()
+    await sender.close()
+
+
+async def test_a_message_whose_sender_has_left_before_it_went_is_not_sent(
+    servers: list[Broker], clients: list[BrokerClient]
+) -> None:
+    sender = QueueSender(clients, KEYS)
+    servers[0].pause()
+    key = key_of(0, PARTITIONS)
+    first = asyncio.create_task(sender.send(Message(body=b"first", partition_key=key)))
+    await asyncio.sleep(0.05)
+    second = asyncio.create_task(sender.send(Message(body=b"second", partition_key=key)))
+    await asyncio.sleep(0.05)
+    second.cancel()
+    servers[0].resume()
+    await first
+    await sender.send(Message(body=b"third", partition_key=key))
+    assert drained(servers)[0] == ["first", "third"]
+    await sender.close()
+    with pytest.raises(BrokerUnavailable, match="closed"):
+        await sender.send(Message(body=b"late"))

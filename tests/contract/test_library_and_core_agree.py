@@ -44,6 +44,7 @@ def test_figures_of_the_layout_agree() -> None:
     assert f"local SENDS_REMEMBERED = {limits.SENDS_IN_FLIGHT_MAX}\n" in text
     assert f"whole(argv[1], 1, {limits.RECEIVE_MESSAGES_MAX})" in text
     assert f"whole(argv[2], 0, {limits.LOCK_DURATION_MS_MAX})" in text
+    assert f"local SETTLEMENTS_MOST = {limits.SETTLEMENTS_MAX} " in text
     assert library_version() == "0.1.0"
 
 

@@ -9,7 +9,7 @@ from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.calls import Call
 from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.broker.replies import Claimed
-from partitionedqueue.model.errors import ClaimAhead, ClaimFenced, ClaimLost
+from partitionedqueue.model.errors import BrokerFault, ClaimAhead, ClaimFenced, ClaimLost
 
 
 def claim(broker: BlockingBroker, keys: QueueKeys, start: int, most: int, group: str = "g") -> Claimed:
@@ -146,3 +146,20 @@ def test_a_position_beyond_the_log_is_refused(broker: BlockingBroker, keys: Queu
         claim(broker, keys, 5, 1)
     with pytest.raises(ClaimAhead):
         broker.call(calls.claim_acknowledge(keys, "g", "owner", 5))
+
+
+def test_a_whole_segment_is_counted_right_after_the_next_has_gone(broker: BlockingBroker, keys: QueueKeys) -> None:
+    broker.call(calls.send(keys, [b"0123456789"] * 768))
+    opened(broker, keys)
+    claim(broker, keys, 0, 256)
+    broker.call(calls.receive(keys, most=256, lock_ms=0))
+    assert broker.call(calls.claim_acknowledge(keys, "g", "owner", 256)) == 0
+    assert broker.call(calls.totals(keys)).bytes == 2560
+
+
+def test_a_group_that_was_never_opened_says_so(broker: BlockingBroker, keys: QueueKeys) -> None:
+    send(broker, keys, 1)
+    with pytest.raises(ClaimAhead, match="no claim log here"):
+        claim(broker, keys, 0, 1, group="new")
+    with pytest.raises(BrokerFault):
+        broker.call(calls.claim_open(keys, "g", "", HOUR_MS))

@@ -69,3 +69,10 @@ def test_every_message_has_the_time_it_was_stored(broker: BlockingBroker, keys: 
     for run in receive(broker, keys, 300).runs:
         found += stored_message.enqueued_times(run.first, len(run.messages), run.marks)
     assert found == stored
+
+
+def test_large_messages_come_in_replies_of_about_4_mb(broker: BlockingBroker, keys: QueueKeys) -> None:
+    broker.pipeline([calls.send(keys, [bytes(250_000)] * 8) for _ in range(8)])
+    received = receive(broker, keys, 64)
+    count = sum(len(run.messages) for run in received.runs)
+    assert 16 <= count <= 33  # the run that reaches 4 MB is the last, and is itself no larger

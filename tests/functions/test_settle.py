@@ -1,10 +1,13 @@
 import time
 
+import pytest
+
 from harness.deliveries import HOUR_MS, locked_as, numbers, receive, send, settlements
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.broker.replies import Settlement
+from partitionedqueue.model.errors import BrokerFault
 
 
 def test_complete_removes_messages_and_their_bytes(broker: BlockingBroker, keys: QueueKeys) -> None:
@@ -114,3 +117,46 @@ def test_a_whole_run_is_renewed_and_an_expired_one_is_not(broker: BlockingBroker
     time.sleep(0.06)
     assert broker.call(calls.complete(keys, settlements(received))) == []
     assert broker.call(calls.renew_lock(keys, settlements(received), lock_ms=HOUR_MS)).refused == [0]
+
+
+def test_a_lock_renewed_for_a_shorter_time_comes_back_then(broker: BlockingBroker, keys: QueueKeys) -> None:
+    send(broker, keys, 1)
+    received = receive(broker, keys, 1, lock_ms=60_000)
+    broker.call(calls.renew_lock(keys, settlements(received), lock_ms=10))
+    time.sleep(0.02)
+    assert numbers(receive(broker, keys, 1)) == [1]
+
+
+def test_one_message_of_a_run_keeps_its_lock_when_renewed_for_a_shorter_time(
+    broker: BlockingBroker, keys: QueueKeys
+) -> None:
+    send(broker, keys, 2)
+    received = receive(broker, keys, 2, lock_ms=60_000)
+    broker.call(calls.renew_lock(keys, locked_as(received, [2]), lock_ms=1))
+    time.sleep(0.01)
+    assert broker.call(calls.complete(keys, locked_as(received, [2]))) == []
+
+
+def test_too_many_or_broken_settlements_are_refused_before_anything_is_done(
+    broker: BlockingBroker, keys: QueueKeys
+) -> None:
+    send(broker, keys, 3)
+    received = receive(broker, keys, 3)
+    before = broker.raw(("HGETALL", keys.state))
+    many = locked_as(received, [1]) + [Settlement(1, 2, 2)] * 1000
+    for call in (calls.abandon(keys, many), calls.complete(keys, many)):
+        with pytest.raises(BrokerFault, match="up to 1000 triples"):
+            broker.call(call)
+    for words in (("1", "1", "1", "un", "1", "1"), ("1", "1"), ("1", "1", "x")):
+        with pytest.raises(BrokerFault, match="BADCALL"):
+            broker.raw(("FCALL", "pq_complete", 1, keys.state, *words))
+    assert broker.raw(("HGETALL", keys.state)) == before
+    assert broker.call(calls.complete(keys, settlements(received))) == []
+
+
+def test_totals_count_what_has_expired_as_ready(broker: BlockingBroker, keys: QueueKeys) -> None:
+    send(broker, keys, 5)
+    receive(broker, keys, 3, lock_ms=1)
+    time.sleep(0.01)
+    totals = broker.call(calls.totals(keys))
+    assert (totals.ready, totals.locked) == (5, 0)

@@ -5,6 +5,8 @@
 command('pq_abandon', function(queue, argv)
   local how = argv[1]
   if how ~= 'counted' and how ~= 'uncounted' then return refusal('BADCALL', 'pq_abandon takes counted or uncounted') end
+  local bad = bad_triples(argv, 2)
+  if bad then return bad end
   local now = now_ms()
   local state = load_state(queue, 'run', 'locked')
   local refused = each_lock(state, now, argv, 2, function(run, first, last)

@@ -2,7 +2,8 @@
 -- KEYS   queue
 -- ARGV   group, owner, up to (ordinal)
 -- REPLY  how many ordinals below `up to` are still in the log: call again until it is 0
--- ERROR  CLAIMFENCED · CLAIMLOST  some of them were given back to the queue and are not this group's any more
+-- ERROR  CLAIMFENCED · CLAIMLOST  the lease lapsed and the claims were given back; after it was opened again, ordinals
+--        below `lost` count as acknowledged: pq_claim_open has told of them
 command('pq_claim_acknowledge', function(queue, argv)
   local name, upto = argv[1], whole(argv[3], 0, 2 ^ 52)
   if not upto then return refusal('BADCALL', 'pq_claim_acknowledge takes group, owner and a position') end
@@ -13,7 +14,7 @@ command('pq_claim_acknowledge', function(queue, argv)
   if upto > group.next then
     return refusal('CLAIMAHEAD', 'group ' .. name .. ' has claimed up to ' .. text(group.next) .. ', not ' .. text(upto))
   end
-  local state = load_state(queue, 'in', 'out', 'gone', 'claimed')
+  local state = load_state(queue, 'in', 'out', 'gone', 'claimed', 'tail')
   local taken = pop_entries(queue, group, upto - group.base, function(first, last)
     local segment = segment_of(first)
     local bytes = last - first + 1 == SEGMENT and bytes_left(state, segment) or bytes_of(queue, segment, first, last)

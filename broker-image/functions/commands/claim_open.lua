@@ -4,7 +4,7 @@
 -- REPLY  {base, next, lost}: the log holds ordinals [base, next); those below `lost` were given back to the queue
 command('pq_claim_open', function(queue, argv)
   local lease_ms = whole(argv[3], 1, 2 ^ 40)
-  if not lease_ms then return refusal('BADCALL', 'pq_claim_open takes group, owner and lease') end
+  if not lease_ms or argv[1] == '' or argv[2] == '' then return refusal('BADCALL', 'pq_claim_open takes group, owner and lease') end
   local group = group_of(queue, argv[1])
   if group.lost > group.base then -- a giving back was under way: what is left of it is lost as well
     local state = load_state(queue, 'run', 'claimed')

@@ -18,7 +18,7 @@ command('pq_peek', function(queue, argv)
     while sequence <= stop do
       while sequence <= stop and bit_is_set(gone, sequence - base) do sequence = sequence + 1 end
       local first = sequence
-      while sequence <= stop and sequence - first < most - seen and not bit_is_set(gone, sequence - base) do
+      while sequence <= stop and sequence - first < min(16, most - seen) and not bit_is_set(gone, sequence - base) do
         sequence = sequence + 1
       end
       if sequence > first then

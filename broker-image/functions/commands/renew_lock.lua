@@ -5,6 +5,8 @@
 command('pq_renew_lock', function(queue, argv)
   local lock_ms = whole(argv[1], 1, 300000)
   if not lock_ms then return refusal('BADCALL', 'pq_renew_lock takes 1..300000 ms') end
+  local bad = bad_triples(argv, 2)
+  if bad then return bad end
   local now = now_ms()
   local state = load_state(queue, 'locked')
   local refused = each_lock(state, now, argv, 2, function(run, first, last)

@@ -4,10 +4,22 @@
 --        now (ms)
 command('pq_totals', function(queue)
   local state = load_state(queue, 'tail', 'gone', 'locked', 'claimed', 'in', 'out')
+  local now = now_ms()
   local messages = number(state, 'tail') - number(state, 'gone')
   local locked, claimed = number(state, 'locked'), number(state, 'claimed')
+  -- What has expired is ready, although nobody has swept it yet.
+  local expired = call('ZRANGE', queue .. ':due', '-inf', text(now), 'BYSCORE', 'LIMIT', 0, RUNS_SWEPT)
+  for i = 1, #expired do
+    local run = run_of(state, expired[i])
+    if not run.renewed then locked = locked - held_count(run) end
+  end
+  local lapsed = call('ZRANGE', queue .. ':groups', '-inf', text(now), 'BYSCORE', 'LIMIT', 0, 16)
+  for i = 1, #lapsed do
+    local group = group_of(queue, lapsed[i])
+    claimed = claimed - (group.next - group.base)
+  end
   return {
     'messages', messages, 'ready', messages - locked - claimed, 'locked', locked, 'claimed', claimed,
-    'bytes', number(state, 'in') - number(state, 'out'), 'last', number(state, 'tail'), 'now', now_ms(),
+    'bytes', number(state, 'in') - number(state, 'out'), 'last', number(state, 'tail'), 'now', now,
   }
 end, { 'no-writes' })

@@ -33,9 +33,12 @@ local function put_group(queue, group)
 end
 
 local function fenced(group, owner)
-  if group.owner == owner then return nil end
+  if group.owner == owner and owner ~= '' then return nil end
   if group.owner == '' and group.lost > 0 then
     return refusal('CLAIMLOST', 'the lease of group ' .. group.name .. ' lapsed, and its claims were given back')
+  end
+  if group.owner == '' then
+    return refusal('CLAIMAHEAD', 'group ' .. group.name .. ' has no claim log here; the data is older than its reader')
   end
   return refusal('CLAIMFENCED', 'group ' .. group.name .. ' has another owner')
 end

@@ -46,15 +46,17 @@ local function unlock(state, run, first, last)
   return bytes
 end
 
--- Renews first..last of a run. Where it is not the whole run, each message has its own, longer lock.
+-- Renews first..last of a run. Where it is not the whole run, each message has its own lock, never a shorter one.
 local function renew(state, run, first, last, until_ms)
   if run.held == '' and not run.renewed and last - first + 1 == run.count then
     run.until_ms = until_ms
     call('ZADD', state.queue .. ':due', text(until_ms), run.id)
+    next_due[state.queue] = min(next_due[state.queue] or 0, until_ms) -- it may be sooner than it was
   else
     run.renewed = true
+    local longer = text(max(until_ms, run.until_ms))
     for sequence = first, last do
-      call('ZADD', state.queue .. ':renewed', text(until_ms), renewed_name(run, sequence))
+      call('ZADD', state.queue .. ':renewed', 'GT', longer, renewed_name(run, sequence))
     end
   end
   put_run(state, run)
@@ -101,6 +103,19 @@ local function sweep(state, now)
   for i = 1, #ids do expire(state, run_of(state, ids[i]), now) end
   local lowest = call('ZRANGE', state.queue .. ':due', 0, 0, 'WITHSCORES')
   next_due[state.queue] = lowest[2] and tonumber(lowest[2]) or math.huge
+end
+
+local SETTLEMENTS_MOST = 1000 -- also limits.SETTLEMENTS_MAX: Redis does not roll back, so what is too much is refused first
+
+-- A refusal where ARGV[from..] are no triples of whole numbers, or too many; nothing has been done by then.
+local function bad_triples(argv, from)
+  local count = #argv - from + 1
+  if count % 3 == 0 and count <= 3 * SETTLEMENTS_MOST then
+    local good = true
+    for i = from, #argv do good = good and whole(argv[i], -2 ^ 52, 2 ^ 52) end
+    if good then return nil end
+  end
+  return refusal('BADCALL', 'settlements are up to ' .. SETTLEMENTS_MOST .. ' triples of run, first and last')
 end
 
 -- Walks ARGV[from..] as triples run, first, last; `settle(run, first, last)` is called for each that is held.

@@ -126,9 +126,15 @@ local function remove(state, segment, first, last, bytes)
   put(state, 'g' .. name, pack('<I8I2', bytes_gone + bytes, count_gone + count) .. bits)
 end
 
--- The bytes that a segment still holds, without reading them: what was stored in it less what has gone.
+-- The bytes that a full segment still holds: what was stored in it less what has gone. They are read only where the next
+-- segment has gone before it.
 local function bytes_left(state, segment)
-  local after = get(state, 'b' .. text(segment + 1)) or get(state, 'in')
+  local base = segment * SEGMENT
+  local after = get(state, 'b' .. text(segment + 1))
+  if not after and number(state, 'tail') > base + SEGMENT then
+    return bytes_of(state.queue, segment, base + 1, base + SEGMENT)
+  end
+  after = after or get(state, 'in')
   local bytes_gone = gone_of(state, segment)
   return tonumber(after) - number(state, 'b' .. text(segment)) - bytes_gone
 end

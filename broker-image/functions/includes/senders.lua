@@ -13,7 +13,7 @@ end
 -- What is known of a sender: last number, letters.
 local function sender_of(queue, now, sender)
   local bucket = floor(now / BUCKET_MS)
-  for age = 0, 2 do
+  for age = -1, 2 do -- -1: the clock may have been set back over the edge of a bucket
     local record = call('HGET', senders_key(queue, bucket - age), sender)
     if record then return unpack_struct('<I6', record), sub(record, 7) end
   end

@@ -7,6 +7,8 @@
 --   marked  time of the last enqueued-time mark                 r<run>  a run (runs.lua)
 --   b<segment>, g<segment>  bytes before, and what has gone from, a segment (segments.lua)
 
+local VALUES_A_CALL = 4000 -- even; Lua unpacks just under 8000
+
 local function load_state(queue, ...)
   local values, names = call('HMGET', queue, ...), { ... }
   local value = {}
@@ -49,6 +51,8 @@ local function save(state)
       n = n + 2
     end
   end
-  if n > 0 then call('HSET', state.queue, unpack(fields)) end
-  if #dead > 0 then call('HDEL', state.queue, unpack(dead)) end
+  for i = 1, n, VALUES_A_CALL do call('HSET', state.queue, unpack(fields, i, min(n, i + VALUES_A_CALL - 1))) end
+  for i = 1, #dead, VALUES_A_CALL do
+    call('HDEL', state.queue, unpack(dead, i, min(#dead, i + VALUES_A_CALL - 1)))
+  end
 end

@@ -14,7 +14,7 @@ from partitionedqueue.broker.library import library_text, library_version
 from partitionedqueue.broker.refusals import error_of
 from partitionedqueue.broker.replies import Raw
 from partitionedqueue.model import limits
-from partitionedqueue.model.errors import BrokerUnavailable, PartitionedQueueError
+from partitionedqueue.model.errors import BrokerUnavailable, PartitionedQueueError, QueueFull
 from partitionedqueue.model.placement import BrokerAddress
 
 T = TypeVar("T")
@@ -71,15 +71,21 @@ class BlockingBroker:
     def raw(self, *commands: tuple[Argument, ...], repeatable: bool = False) -> list[Raw]:
         """Run native commands in one pipeline; replies are bytes, ints and lists."""
         deadline = time.monotonic() + self._patience_s
-        delay, tries = limits.RECONNECT_DELAY_S_MIN, 0
+        delay, tries, unsure = limits.RECONNECT_DELAY_S_MIN, 0, False
         while True:
             try:
                 return self._raw_once(commands)
+            except QueueFull as error:
+                if unsure:  # the first try may have been carried out; this one was refused before it was looked at
+                    raise BrokerUnavailable(str(error), outcome_unknown=True) from error
+                raise
             except BrokerUnavailable as error:
                 tries += 1
+                unsure = unsure or error.outcome_unknown
                 late = time.monotonic() + delay > deadline
                 stale_connection = repeatable and error.outcome_unknown and tries == 1
                 if (late and not stale_connection) or (error.outcome_unknown and not repeatable):
+                    error.outcome_unknown = unsure
                     raise
             time.sleep(delay if tries > 1 else 0)
             delay = min(delay * 2, limits.RECONNECT_DELAY_S_MAX)
@@ -110,8 +116,9 @@ class BlockingBroker:
             return self._socket
         try:
             fresh = socket.create_connection((self.address.host, self.address.port), self._timeout_s)
-        except OSError as error:
-            raise BrokerUnavailable(f"broker {self.address} cannot be reached: {error.strerror or error}") from error
+        except (OSError, UnicodeError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise BrokerUnavailable(f"broker {self.address} cannot be reached: {why}") from error
         fresh.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket, self._reader = fresh, hiredis.Reader()
         if self._login is not None:
@@ -140,4 +147,7 @@ class BlockingBroker:
             self.close()
             what = f"did not answer within {self._timeout_s:g} s" if isinstance(error, TimeoutError) else str(error)
             raise BrokerUnavailable(f"broker {self.address}: {what}", outcome_unknown=True) from error
+        except BaseException:  # an interrupt: what is left of the replies belongs to nobody
+            self.close()
+            raise
         return replies

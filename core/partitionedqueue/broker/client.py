@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 import hiredis
@@ -12,7 +13,7 @@ from partitionedqueue.broker.library import library_text, library_version
 from partitionedqueue.broker.refusals import error_of
 from partitionedqueue.broker.replies import Raw
 from partitionedqueue.model import limits
-from partitionedqueue.model.errors import BrokerUnavailable, PartitionedQueueError
+from partitionedqueue.model.errors import BrokerUnavailable, PartitionedQueueError, QueueFull
 from partitionedqueue.model.placement import BrokerAddress
 
 T = TypeVar("T")
@@ -22,12 +23,13 @@ _CHECK_S: Final = 0.25  # how often the oldest call in flight is looked at
 class _Connection(asyncio.Protocol):
     """Replies come in the order of the calls: a queue of futures is all the bookkeeping."""
 
-    def __init__(self, address: BrokerAddress, timeout_s: float) -> None:
+    def __init__(self, address: BrokerAddress, timeout_s: float, answered: Callable[[], None]) -> None:
+        self._answered = answered  # once for each call, whatever became of it
         self._address = address
         self._timeout_s = timeout_s
         self._loop = asyncio.get_running_loop()
         self._reader = hiredis.Reader()
-        self._waiting: deque[tuple[asyncio.Future[Raw], float]] = deque()
+        self._waiting: deque[tuple[asyncio.Future[Raw], float, bool]] = deque()
         self._unwritten: list[bytes] = []
         self._transport: asyncio.Transport | None = None
         self._check: asyncio.TimerHandle | None = None
@@ -42,7 +44,9 @@ class _Connection(asyncio.Protocol):
         try:
             self._reader.feed(data)
             while (reply := self._reader.gets()) is not False:
-                future, _ = self._waiting.popleft()
+                future, _, counted = self._waiting.popleft()
+                if counted:
+                    self._answered()
                 if future.done():
                     continue
                 if isinstance(reply, hiredis.ReplyError):
@@ -64,19 +68,21 @@ class _Connection(asyncio.Protocol):
             self._check.cancel()
         if self._transport is not None:
             self._transport.abort()
-        for future, _ in self._waiting:
+        for future, _, counted in self._waiting:
+            if counted:
+                self._answered()
             if not future.done():
                 future.set_exception(self.lost)
         self._waiting.clear()
         self._unwritten.clear()
 
-    def ask(self, words: tuple[Argument, ...]) -> "asyncio.Future[Raw]":
+    def ask(self, words: tuple[Argument, ...], *, counted: bool = True) -> "asyncio.Future[Raw]":
         if not self._unwritten:
             self._loop.call_soon(self._write)
         packed = hiredis.pack_command(words)  # type: ignore[arg-type]  # its stub knows tuples of one
         self._unwritten.append(packed)
         future: asyncio.Future[Raw] = self._loop.create_future()
-        self._waiting.append((future, self._loop.time() + self._timeout_s))
+        self._waiting.append((future, self._loop.time() + self._timeout_s, counted))
         return future
 
     def _write(self) -> None:
@@ -109,7 +115,8 @@ class BrokerClient:
         self._timeout_s = timeout_s
         self._login = ("AUTH", username or "default", password) if password is not None else None
         self._connection: _Connection | None = None
-        self._connecting = asyncio.Lock()
+        self._connecting: asyncio.Task[_Connection] | None = None
+        self._closed = False
         self._places = asyncio.Semaphore(limits.CALLS_IN_FLIGHT_MAX)
 
     @property
@@ -124,13 +131,19 @@ class BrokerClient:
         had not been sent yet, or is repeatable.
         """
         deadline = asyncio.get_running_loop().time() + patience_s
-        delay = limits.RECONNECT_DELAY_S_MIN
+        delay, unsure = limits.RECONNECT_DELAY_S_MIN, False
         while True:
             try:
                 return call.parse(await self._ask(call.words))
+            except QueueFull as error:
+                if unsure:  # an earlier try may have been carried out; this one was refused before it was looked at
+                    raise BrokerUnavailable(str(error), outcome_unknown=True) from error
+                raise
             except BrokerUnavailable as error:
+                unsure = unsure or error.outcome_unknown
                 may_repeat = call.repeatable or not error.outcome_unknown
-                if not may_repeat or asyncio.get_running_loop().time() + delay > deadline:
+                if not may_repeat or self._closed or asyncio.get_running_loop().time() + delay > deadline:
+                    error.outcome_unknown = unsure
                     raise
             await asyncio.sleep(delay)
             delay = min(delay * 2, limits.RECONNECT_DELAY_S_MAX)
@@ -146,37 +159,66 @@ class BrokerClient:
         await self._ask(("FUNCTION", "LOAD", "REPLACE", library_text()))
 
     async def close(self) -> None:
-        """Close the connection; calls in flight fail."""
+        """Close for good; calls in flight fail, and so does every later one."""
+        self._closed = True
+        if self._connecting is not None:
+            self._connecting.cancel()
+            await asyncio.gather(self._connecting, return_exceptions=True)
         if self._connection is not None:
             self._connection.drop("the client was closed")
             self._connection = None
             await asyncio.sleep(0)
 
     async def _ask(self, words: tuple[Argument, ...]) -> Any:
-        async with self._places:
+        await self._places.acquire()
+        try:
             connection = self._connection
             if connection is None or connection.lost is not None:
-                connection = await self._connect()
-            return await connection.ask(words)
+                connection = await self._connected()
+        except BaseException:
+            self._places.release()
+            raise
+        return await connection.ask(words)  # its place is free again when the reply has come
+
+    async def _connected(self) -> _Connection:
+        """One attempt at a time, for all that wait for it."""
+        if self._closed:
+            raise BrokerUnavailable(f"the client of broker {self.address} is closed")
+        if self._connecting is None:
+            self._connecting = asyncio.create_task(self._connect())
+            self._connecting.add_done_callback(self._connect_ended)
+        try:
+            return await asyncio.shield(self._connecting)
+        except asyncio.CancelledError:
+            if self._closed:
+                raise BrokerUnavailable(f"the client of broker {self.address} was closed") from None
+            raise
+
+    def _connect_ended(self, task: "asyncio.Task[_Connection]") -> None:
+        self._connecting = None
+        if not task.cancelled():
+            task.exception()  # all that waited may have left
 
     async def _connect(self) -> _Connection:
-        async with self._connecting:
-            if self._connection is not None and self._connection.lost is None:
-                return self._connection
-            loop = asyncio.get_running_loop()
-            try:
-                async with asyncio.timeout(self._timeout_s):
-                    _, connection = await loop.create_connection(
-                        lambda: _Connection(self.address, self._timeout_s), self.address.host, self.address.port
-                    )
-            except OSError as error:
-                why = f"no connection within {self._timeout_s:g} s" if isinstance(error, TimeoutError) else str(error)
-                raise BrokerUnavailable(f"broker {self.address} cannot be reached: {why}") from error
-            if self._login is not None:
-                try:
-                    await connection.ask(self._login)
-                except PartitionedQueueError as error:
-                    connection.drop(str(error))
-                    raise
-            self._connection = connection
-            return connection
+        loop = asyncio.get_running_loop()
+        connection: _Connection | None = None
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                _, connection = await loop.create_connection(
+                    lambda: _Connection(self.address, self._timeout_s, self._places.release),
+                    self.address.host,
+                    self.address.port,
+                )
+                if self._login is not None:
+                    await connection.ask(self._login, counted=False)
+        except (OSError, UnicodeError) as error:
+            if connection is not None:
+                connection.drop("it did not let us in")
+            why = f"no connection within {self._timeout_s:g} s" if isinstance(error, TimeoutError) else str(error)
+            raise BrokerUnavailable(f"broker {self.address} cannot be reached: {why}") from error
+        except BaseException as error:
+            if connection is not None:
+                connection.drop(str(error))
+            raise
+        self._connection = connection
+        return connection

@@ -37,6 +37,8 @@ REFUSALS: Final[Mapping[str, type[PartitionedQueueError]]] = {
 def error_of(address: object, words: str) -> PartitionedQueueError:
     """The error that an error reply stands for; `words` is the reply, its code first."""
     code, _, rest = words.partition(" ")
+    if "max number of clients" in words:
+        return BrokerUnavailable(f"broker {address} has no connection to spare (maxclients)")
     if "Function not found" in words:
         return BrokerUnavailable(f"broker {address} has no library loaded yet")
     if "unknown command" in words and "FCALL" in words.upper():

@@ -4,8 +4,8 @@ import asyncio
 import itertools
 import uuid
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.calls import Call
@@ -18,15 +18,15 @@ from partitionedqueue.model.identifiers import SequenceNumber, sequence_number
 from partitionedqueue.model.message import Message
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Pending:
     """Messages that go together, and who waits for them."""
 
     stored: list[bytes]
     keyed: bool
-    deadline: float
     done: "asyncio.Future[SequenceNumber | None]"
-    refusals: int = 0
+    may_be_stored: bool = False
+    refused_by: set[int] = field(default_factory=set)  # partitions that were full
 
 
 class _Lane:
@@ -34,9 +34,10 @@ class _Lane:
 
     def __init__(self, sender: "QueueSender", partition: int, client: BrokerClient) -> None:
         self.partition = partition
-        self._down_until = 0.0
         self._sender = sender
         self._client = client
+        self._down_until = 0.0
+        self._asked_at: float | None = None  # since when a send waits for its reply
         self._id = uuid.uuid4().hex
         self._numbers = itertools.count(1)
         self._buffer: deque[_Pending] = deque()
@@ -44,8 +45,14 @@ class _Lane:
 
     @property
     def is_up(self) -> bool:
-        """Not known to be down; what was is tried again after a while."""
-        return self._down_until < asyncio.get_running_loop().time()
+        """Not known to be down, and not long in answering; what was down is tried again after a while."""
+        now = asyncio.get_running_loop().time()
+        return self._down_until < now and (self._asked_at is None or now - self._asked_at < limits.SLOW_BROKER_S)
+
+    @property
+    def name(self) -> str:
+        """For errors."""
+        return f"partition {self.partition} (broker {self._client.address})"
 
     def put(self, pending: _Pending) -> None:
         self._buffer.append(pending)
@@ -56,20 +63,21 @@ class _Lane:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        for pending in self._buffer:
-            pending.done.cancel()
+        self._fail(self._buffer, BrokerUnavailable("the sender was closed before this was sent"))
+        self._buffer.clear()
 
     async def _work(self) -> None:
-        await asyncio.sleep(0)  # what is sent in this turn of the loop goes in one call
         try:
-            while self._buffer:
-                batch = self._next_batch()
+            await asyncio.sleep(0)  # what is sent in this turn of the loop goes in one call
+            while batch := self._next_batch():
                 try:
                     await self._send(batch)
-                except BaseException as error:
+                except asyncio.CancelledError:
+                    words = "the sender was closed while this was being sent"
+                    self._fail(batch, BrokerUnavailable(words, outcome_unknown=any(p.may_be_stored for p in batch)))
+                    raise
+                except Exception as error:  # noqa: BLE001 -- whoever waits for these messages is told
                     self._fail(batch, error)
-                    if not isinstance(error, PartitionedQueueError):
-                        raise
         finally:
             self._task = None
 
@@ -78,6 +86,9 @@ class _Lane:
         messages, size = 0, 0
         while self._buffer:
             head = self._buffer[0]
+            if head.done.done():  # its sender has left: it is not sent any more
+                self._buffer.popleft()
+                continue
             messages += len(head.stored)
             size += sum(map(len, head.stored))
             if batch and (messages > limits.SEND_BATCH_MESSAGES_MAX or size > limits.SEND_BATCH_BYTES_MAX):
@@ -86,10 +97,10 @@ class _Lane:
         return batch
 
     @staticmethod
-    def _fail(batch: list[_Pending], error: BaseException) -> None:
-        for pending in batch:
+    def _fail(several: Iterable[_Pending], error: Exception) -> None:
+        for pending in several:
             if not pending.done.done():
-                pending.done.set_exception(error) if isinstance(error, Exception) else pending.done.cancel()
+                pending.done.set_exception(error)
 
     async def _send(self, batch: list[_Pending]) -> None:
         """Send a batch under one number until it is settled. Once it may have been stored, it is repeated unchanged."""
@@ -101,20 +112,36 @@ class _Lane:
                 stored = [one for pending in batch for one in pending.stored]
                 call = calls.send(self._sender.keys, stored, sender=self._id, number=number)
             try:
-                result = await self._client.call(call)
+                result = await self._attempt(batch, call)
             except QueueFull as error:
-                self._settle_full(batch, error)
-                return
+                if not unsure:
+                    self._settle_full(batch, error)
+                    return
+                # Refused before the broker looked whether it has this send already: only a later repeat can tell.
             except BrokerUnavailable as error:
-                self._down_until = asyncio.get_running_loop().time() + limits.RECONNECT_DELAY_S_MAX
                 unsure = unsure or error.outcome_unknown
             else:
                 self._settle(batch, result)
                 return
-            self._hand_over_keyless(batch, unsure=unsure)
-            self._drop_late(batch, unsure=unsure)
+            self._down_until = asyncio.get_running_loop().time() + limits.RECONNECT_DELAY_S_MAX
+            self._let_go(batch, unsure=unsure)
             await asyncio.sleep(delay)
             delay = min(delay * 2, limits.RECONNECT_DELAY_S_MAX)
+
+    async def _attempt(self, batch: list[_Pending], call: Call[SendResult]) -> SendResult:
+        self._asked_at = asyncio.get_running_loop().time()
+        before = [pending.may_be_stored for pending in batch]
+        for pending in batch:
+            pending.may_be_stored = True
+        try:
+            return await self._client.call(call)
+        except PartitionedQueueError as error:
+            if not (isinstance(error, BrokerUnavailable) and error.outcome_unknown):
+                for pending, was in zip(batch, before, strict=True):
+                    pending.may_be_stored = was
+            raise
+        finally:
+            self._asked_at = None
 
     def _settle(self, batch: list[_Pending], result: SendResult) -> None:
         self._down_until = 0.0
@@ -127,32 +154,25 @@ class _Lane:
     def _settle_full(self, batch: list[_Pending], error: QueueFull) -> None:
         """Refused before anything was stored: a keyless message tries every other partition once, a keyed one fails."""
         for pending in batch:
-            pending.refusals += 1
-            if pending.keyed or pending.refusals >= self._sender.partitions:
+            pending.refused_by.add(self.partition)
+            lane = None if pending.keyed else self._sender.next_lane(pending.refused_by)
+            if lane is None:
                 self._fail([pending], error)
             else:
-                self._sender.next_lane().put(pending)
+                lane.put(pending)
 
-    def _hand_over_keyless(self, batch: list[_Pending], *, unsure: bool) -> None:
-        """Keyless messages that were surely not stored here go to a partition that is up."""
+    def _let_go(self, batch: list[_Pending], *, unsure: bool) -> None:
+        """Keyless messages that were surely not stored here go to a partition that is up; those given up on go."""
+        if not unsure:
+            batch[:] = [pending for pending in batch if not pending.done.done()]
+        elif all(pending.done.done() for pending in batch):
+            batch.clear()
         for source in (self._buffer,) if unsure else (batch, self._buffer):
             for pending in [p for p in source if not p.keyed]:
-                lane = self._sender.next_lane()
-                if lane is not self and lane.is_up:
+                lane = self._sender.next_lane(pending.refused_by)
+                if lane is not None and lane is not self and lane.is_up:
                     source.remove(pending)
                     lane.put(pending)
-
-    def _drop_late(self, batch: list[_Pending], *, unsure: bool) -> None:
-        """Tell those whose operation timeout has passed; a batch that may be stored goes when all are told."""
-        now = asyncio.get_running_loop().time()
-        for source, may_be_stored in ((batch, unsure), (self._buffer, False)):
-            for pending in source:
-                if pending.deadline < now and not pending.done.done():
-                    words = f"partition {self.partition} (broker {self._client.address}) is down"
-                    pending.done.set_exception(BrokerUnavailable(words, outcome_unknown=may_be_stored))
-        self._buffer = deque(p for p in self._buffer if not p.done.done())
-        if not unsure or all(p.done.done() for p in batch):
-            batch[:] = [p for p in batch if not p.done.done()]
 
 
 class QueueSender:
@@ -176,6 +196,7 @@ class QueueSender:
         self._detects = requires_duplicate_detection
         self._lanes = [_Lane(self, partition, client) for partition, client in enumerate(clients)]
         self._turn = itertools.count()
+        self._closed = False
 
     async def send(self, message: Message) -> SequenceNumber | None:
         """Send one message; returns once it is stored. None where a repeat found it stored: its number is not told.
@@ -190,26 +211,44 @@ class QueueSender:
             raise InvalidMessage("a batch has at least one message")
         key = partitioning.key_of_batch(messages, requires_duplicate_detection=self._detects)
         stored = [stored_message.encode(message) for message in messages]
+        if self._closed:
+            raise BrokerUnavailable("the sender is closed")
         loop = asyncio.get_running_loop()
-        pending = _Pending(stored, key is not None, loop.time() + self._timeout_s, loop.create_future())
+        pending = _Pending(stored, key is not None, loop.create_future())
         lane = self.next_lane() if key is None else self._lanes[partitioning.partition_of(key, self.partitions)]
+        if lane is None:
+            raise BrokerUnavailable("this queue has no partitions")
+        timer = loop.call_later(self._timeout_s, self._give_up, pending, lane)
         lane.put(pending)
-        return await pending.done
+        try:
+            return await pending.done
+        finally:
+            timer.cancel()
+
+    def _give_up(self, pending: _Pending, lane: _Lane) -> None:
+        if not pending.done.done():
+            words = f"{lane.name} is down: not stored within {self._timeout_s:g} s"
+            pending.done.set_exception(BrokerUnavailable(words, outcome_unknown=pending.may_be_stored))
 
     @property
     def partitions(self) -> int:
         """How many there are."""
         return len(self._lanes)
 
-    def next_lane(self) -> _Lane:
-        """Round-robin, passing over partitions that are down; the next one, should all be."""
-        for _ in self._lanes:
-            lane = self._lanes[next(self._turn) % len(self._lanes)]
+    def next_lane(self, refused_by: Collection[int] = ()) -> _Lane | None:
+        """Round-robin over those that were not full, passing over what is down; None where all were full."""
+        turn, otherwise = next(self._turn), None
+        for place in range(len(self._lanes)):
+            lane = self._lanes[(turn + place) % len(self._lanes)]
+            if lane.partition in refused_by:
+                continue
             if lane.is_up:
                 return lane
-        return self._lanes[next(self._turn) % len(self._lanes)]
+            otherwise = otherwise or lane
+        return otherwise
 
     async def close(self) -> None:
-        """Stop; what has not been stored by now is cancelled."""
+        """Stop; what has not been stored by now fails. The clients are the caller's to close, afterwards."""
+        self._closed = True
         for lane in self._lanes:
             await lane.close()

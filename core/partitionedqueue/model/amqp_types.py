@@ -36,11 +36,22 @@ def _sized(short: int, long: int, content: bytes) -> bytes:
     return bytes((long,)) + len(content).to_bytes(4) + content
 
 
-def encode_value(value: object) -> bytes:  # noqa: C901, PLR0911 -- a case for each type
+def _encode_text(value: str) -> bytes:
+    try:
+        if isinstance(value, Symbol):
+            return _sized(0xA3, 0xB3, value.encode("ascii"))
+        return _sized(0xA1, 0xB1, value.encode())
+    except UnicodeEncodeError as error:
+        raise InvalidMessage(f"{value!r} cannot be written as text: {error.reason}") from error
+
+
+def encode_value(value: object) -> bytes:  # noqa: PLR0911 -- a case for each type
     """Encode one value; an int becomes a long, whatever its size, as Service Bus' own clients expect.
 
     Raises InvalidMessage for a value that AMQP has no simple type for.
     """
+    if isinstance(value, str):
+        return _encode_text(value)
     match value:
         case None:
             return NULL
@@ -56,10 +67,6 @@ def encode_value(value: object) -> bytes:  # noqa: C901, PLR0911 -- a case for e
             )
         case float():
             return b"\x82" + struct.pack(">d", value)
-        case Symbol():
-            return _sized(0xA3, 0xB3, value.encode("ascii"))
-        case str():
-            return _sized(0xA1, 0xB1, value.encode())
         case bytes():
             return _sized(0xA0, 0xB0, value)
         case UUID():

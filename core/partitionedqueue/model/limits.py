@@ -36,14 +36,16 @@ PARTITION_MAX: Final = 2**15 - 1  # the top bit stays clear: clients read a sign
 
 # The broker's layout and calls; the Lua library has the same figures (a contract test compares them).
 SEGMENT_MESSAGES: Final = 256  # messages in one list: a reply of a few hundred is the fastest to read
-RECEIVE_MESSAGES_MAX: Final = 1_000  # a call this large still answers within milliseconds
+RECEIVE_MESSAGES_MAX: Final = 1_000  # a call ends sooner where they add up to 4 MB
 PEEK_BYTES_MAX: Final = 256 * 1024
+SETTLEMENTS_MAX: Final = 1_000  # in one call
 SENDS_IN_FLIGHT_MAX: Final = 64  # a broker remembers this many sends of one sender
 
 # Clients of a broker.
 CALL_TIMEOUT_S_DEFAULT: Final = 10.0
 RECONNECT_DELAY_S_MIN: Final = 0.05
 RECONNECT_DELAY_S_MAX: Final = 2.0
+SLOW_BROKER_S: Final = 1.0  # keyless messages pass over a partition that has not answered for so long
 CALLS_IN_FLIGHT_MAX: Final = 4_096  # for one connection; a further call waits
 SEND_BATCH_MESSAGES_MAX: Final = 256  # sends that are coalesced into one call
 SEND_BATCH_BYTES_MAX: Final = 1024 * 1024

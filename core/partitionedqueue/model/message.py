@@ -12,6 +12,13 @@ PropertyValue: TypeAlias = str | int | float | bool | bytes | UUID | None
 """What an application property may hold (AMQP 1.0 §3.2.5: simple types only)."""
 
 
+def _check_text(name: str, value: str) -> None:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidMessage(f"{name} has a half of a surrogate pair in it, which is no character") from error
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """A message in Service Bus' terms. Valid once made: construction raises InvalidMessage.
@@ -34,11 +41,15 @@ class Message:
     application_properties: Mapping[str, PropertyValue] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.body, bytes):
+            raise InvalidMessage(f"a body is bytes, not {type(self.body).__name__}; encode text first")
         for name, value, most in (
             ("MessageId", self.message_id, limits.MESSAGE_ID_CHARACTERS_MAX),
             ("SessionId", self.session_id, limits.SESSION_ID_CHARACTERS_MAX),
             ("PartitionKey", self.partition_key, limits.PARTITION_KEY_CHARACTERS_MAX),
         ):
+            if value is not None and not value.isascii():
+                _check_text(name, value)
             if value is not None and len(value) > most:
                 raise InvalidMessage(f"{name} has {len(value)} characters; at most {most} are allowed")
         if None not in (self.session_id, self.partition_key) and self.session_id != self.partition_key:

@@ -166,8 +166,24 @@ def decode(stored: bytes) -> Message:
         fields[12],
         fields[14],
     )
+    if at != HEADER_BYTES or not at <= body_offset <= body_offset + body_bytes <= len(stored):
+        raise InvalidMessage("a stored message is cut short, or its header is damaged")
+    try:
+        properties = _decode_sections(stored, at, body_offset)
+        return Message(
+            body=stored[body_offset : body_offset + body_bytes],
+            time_to_live_ms=ttl if flags & HAS_TIME_TO_LIVE else None,
+            scheduled_enqueue_time_ms=scheduled if flags & IS_SCHEDULED else None,
+            **properties,
+        )
+    except (IndexError, TypeError, ValueError) as error:
+        raise InvalidMessage("the sections of a stored message are damaged") from error
+
+
+def _decode_sections(stored: bytes, at: int, end: int) -> dict[str, Any]:
+    """The properties in the sections between `at` and the body, by the names of Message."""
     properties: dict[str, Any] = {}
-    while at < body_offset:
+    while at < end:
         if stored[at : at + 2] != b"\x00\x53":
             raise InvalidMessage(f"no AMQP section begins at byte {at} of a stored message")
         descriptor = stored[at + 2]
@@ -182,12 +198,7 @@ def decode(stored: bytes) -> Message:
             properties["application_properties"] = value
         elif descriptor == _ANNOTATIONS and _PARTITION_KEY in value:
             properties["partition_key"] = value[_PARTITION_KEY]
-    return Message(
-        body=stored[body_offset : body_offset + body_bytes],
-        time_to_live_ms=ttl if flags & HAS_TIME_TO_LIVE else None,
-        scheduled_enqueue_time_ms=scheduled if flags & IS_SCHEDULED else None,
-        **properties,
-    )
+    return properties
 
 
 def decode_application_properties(stored: bytes, offset: int) -> Mapping[str, PropertyValue]:

@@ -107,3 +107,18 @@ def test_enqueued_times_follow_the_marks() -> None:
 def test_a_uuid_property_survives() -> None:
     message = Message(body=b"", application_properties={"id": UUID(int=5)})
     assert stored_message.decode(stored_message.encode(message)).application_properties["id"] == UUID(int=5)
+
+
+@given(messages(), st.integers(1, 40))
+def test_a_stored_message_that_is_cut_short_is_refused(message: Message, missing: int) -> None:
+    with pytest.raises(InvalidMessage):
+        stored_message.decode(stored_message.encode(message)[: -min(missing, len(message.body) + 1)])
+
+
+def test_text_as_a_body_and_half_characters_are_refused() -> None:
+    with pytest.raises(InvalidMessage, match="a body is bytes, not str"):
+        Message(body="text")  # type: ignore[arg-type]
+    with pytest.raises(InvalidMessage, match="surrogate"):
+        Message(body=b"", partition_key="\ud800")
+    with pytest.raises(InvalidMessage, match="cannot be written"):
+        stored_message.encode(Message(body=b"", subject="\ud800"))
