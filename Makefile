@@ -19,19 +19,19 @@ demo: setup ## 336,776 real flights through 16 brokers and Spark, compared with 
 test: setup ## everything: the linters, then all tests
 	@$(LINT) && $(PY) -m pytest tests
 
-check: ## the quick part, under a minute: linters, types, import contracts, unit and contract tests
+check: setup ## the quick part, under a minute: linters, types, import contracts, unit and contract tests
 	@$(LINT) && $(PY) -m pytest -n 2 tests/unit tests/contract
 
-unit: ## pure code
+unit: setup ## pure code
 	@$(PY) -m pytest tests/unit
 
-functions: ## the broker's Lua, against a real redis-server
+functions: setup ## the broker's Lua, against a real redis-server
 	@$(PY) -m pytest tests/functions
 
-spark: ## the Spark source, against real brokers
+spark: setup ## the Spark source, against real brokers
 	@$(PY) -m pytest tests/spark
 
-cli: ## the pq command and its embedded namespace
+cli: setup ## the pq command and its embedded namespace
 	@$(PY) -m pytest tests/cli
 
 bench: setup ## every benchmark, one after the other

@@ -12,6 +12,7 @@ local LAYOUT_VERSION = 1
 --@include includes/senders.lua
 --@include includes/claims.lua
 
+--@include commands/configure.lua
 --@include commands/send.lua
 --@include commands/receive.lua
 --@include commands/complete.lua

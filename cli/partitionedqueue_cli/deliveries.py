@@ -14,6 +14,7 @@ from partitionedqueue.model.identifiers import sequence_number
 from partitionedqueue.model.message import Message
 
 _TEXTS = ("message_id", "session_id", "partition_key", "content_type", "subject", "correlation_id", "to", "reply_to")
+_SHOWN_CHARACTERS_MAX = 200  # of a body in one line
 _FIELDS = ("body", "properties", *_TEXTS)
 
 
@@ -58,12 +59,22 @@ class Delivery:
     def as_line(self) -> str:
         """Sequence number, time, key and body in one line."""
         key = partitioning.partition_key_of(self.message)
-        body = self.message.body.decode(errors="replace").replace("\n", "\\n")
+        body = printable(self.message.body)
         number = sequence_number(self.partition, self.local)
-        return f"{number}  partition {self.partition}  {self._time()}  {'-' if key is None else key}  {body}"
+        shown_key = "-" if key is None else printable(key.encode()) or "(empty)"
+        return f"{number}  partition {self.partition}  {self._time()}  {shown_key}  {body}"
 
     def _time(self) -> str:
         return datetime.fromtimestamp(self.enqueued_ms / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+def printable(data: bytes) -> str:
+    """One line that drives nobody's terminal: what is not printable is escaped, and what is long is cut."""
+    text = data[: 4 * _SHOWN_CHARACTERS_MAX].decode(errors="backslashreplace").replace("\\", "\\\\")
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    if len(data) <= _SHOWN_CHARACTERS_MAX or len(shown) <= _SHOWN_CHARACTERS_MAX:
+        return shown
+    return f"{shown[:_SHOWN_CHARACTERS_MAX]}… ({len(data):,} bytes)"
 
 
 def _plain(value: object) -> object:
@@ -127,6 +138,8 @@ def one_message(body: bytes, common: Mapping[str, Any]) -> Message:
 
 def _message(fields: Mapping[str, Any], where: str) -> Message:
     try:
-        return Message(**fields)
+        message = Message(**fields)
+        stored_message.encode(message)  # its size, before anything is sent
     except InvalidMessage as error:
         raise type(error)(f"{where}: {error}") from error
+    return message

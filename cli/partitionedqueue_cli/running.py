@@ -18,12 +18,26 @@ from partitionedqueue_cli.failures import CommandFailed, FolderUnusable, Namespa
 from partitionedqueue_cli.namespace import Namespace
 from partitionedqueue_cli.supervisor import Supervisor
 
+_NOT_YET = {
+    "requires_session": "requiresSession",
+    "requires_duplicate_detection": "requiresDuplicateDetection",
+    "max_delivery_count": "maxDeliveryCount",
+    "default_message_time_to_live_ms": "defaultMessageTimeToLive",
+    "dead_lettering_on_message_expiration": "deadLetteringOnMessageExpiration",
+    "auto_delete_on_idle_ms": "autoDeleteOnIdle",
+    "forward_to": "forwardTo",
+    "forward_dead_lettered_messages_to": "forwardDeadLetteredMessagesTo",
+    "status": "status",
+}
+
 
 def up(arguments: argparse.Namespace) -> int:
     """Start the queues of a file and stay; everything is checked before anything is made."""
     folder: Path = arguments.data_dir
     wanted = manifests.read(arguments.file)
     redis_path = redis_server.find()
+    for one in wanted:
+        _say_what_is_not_acted_on(QueueSpec.from_manifest(one, source=str(arguments.file)))
     with _made(folder) as held:
         if held is None:
             return _is_up_already(folder, [QueueSpec.from_manifest(one, source=str(arguments.file)) for one in wanted])
@@ -33,6 +47,14 @@ def up(arguments: argparse.Namespace) -> int:
         record.save()
         _end_leftovers(record)
         return asyncio.run(_supervise(record, redis_path, new))
+
+
+def _say_what_is_not_acted_on(spec: QueueSpec) -> None:
+    """Say which fields are kept, but not acted on by this version."""
+    plain = QueueSpec(name=spec.name)
+    ignored = [words for name, words in _NOT_YET.items() if getattr(spec, name) != getattr(plain, name)]
+    if ignored:
+        _warn(f"queue {spec.name}: this version keeps, but does not act on: {', '.join(ignored)}")
 
 
 async def _supervise(record: Namespace, redis_path: str, new: list[str]) -> int:

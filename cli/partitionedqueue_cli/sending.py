@@ -47,6 +47,10 @@ async def _send(arguments: argparse.Namespace, queue: QueueRecord) -> int:
         stored = f"; {work.stored} before it were stored" if work.stored else ""
         unsure = "; it may have been stored" if error.outcome_unknown else ""
         raise PartitionUnavailable(f"queue {arguments.queue}: {error}{unsure}{stored}") from error
+    except InvalidMessage as error:
+        if not work.stored:
+            raise
+        raise type(error)(f"{error}; {work.stored} before it were stored") from error
     finally:
         await sender.close()
         for client in clients:

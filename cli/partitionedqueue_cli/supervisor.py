@@ -8,7 +8,9 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
+from partitionedqueue.broker import calls
 from partitionedqueue.broker.client import BrokerClient
+from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue.model.placement import BrokerAddress
 from partitionedqueue.model.queue_spec import QueueSpec
@@ -151,6 +153,10 @@ class Keeper:
         client = BrokerClient(BrokerAddress(LOOPBACK, port), timeout_s=limits.TIMEOUT_SECONDS)
         try:
             await client.load_library()
+            identity = calls.configure(
+                QueueKeys(self._spec.name), partition=self._partition, partitions=self._spec.partitions
+            )
+            await client.call(identity)
         except PartitionedQueueError as error:
             await self.stop()
             raise BrokerDidNotStart(f"{self.name}: the library cannot be loaded: {error}") from error

@@ -13,7 +13,7 @@ from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue_spark import rows
 from partitionedqueue_spark.fetching import Span, broker_at, fetch, keep_modules_out_of_collections
 from partitionedqueue_spark.options import SourceOptions
-from partitionedqueue_spark.partition import BrowsedPartition, unreadable
+from partitionedqueue_spark.partition import BrowsedPartition, in_its_place, unreadable
 
 
 class PartitionedQueueReader(DataSourceReader):
@@ -31,6 +31,7 @@ class PartitionedQueueReader(DataSourceReader):
                     totals = broker.call(calls.totals(keys))
             except PartitionedQueueError as error:
                 raise unreadable(partition, error) from error
+            in_its_place(totals, self._options.queue, partition, len(self._options.brokers))
             if totals.messages:
                 planned.append(BrowsedPartition(partition, address, totals.last))
         return planned

@@ -23,7 +23,7 @@ from partitionedqueue.model.errors import (
 )
 from partitionedqueue_spark.fetching import broker_at
 from partitionedqueue_spark.options import SourceOptions
-from partitionedqueue_spark.partition import PartitionUnreadable, claims_lost, unreadable
+from partitionedqueue_spark.partition import PartitionUnreadable, claims_lost, in_its_place, unreadable
 
 T = TypeVar("T")
 THREADS_MAX: Final = 16  # brokers asked at the same time
@@ -67,7 +67,7 @@ class ClaimLogs:
 
     def totals(self) -> list[Totals]:
         """How every partition stands."""
-        return self._everywhere(lambda partition: self._call(partition, calls.totals(self._keys)))
+        return self._everywhere(self._totals)
 
     def claim(self, start: Sequence[int], most: Sequence[int]) -> list[int]:
         """Claim so that each log reaches up to start + most; gives how far each reaches."""
@@ -130,6 +130,10 @@ class ClaimLogs:
             raise claims_lost(partition, self.group, min(start, log.lost - 1), log.lost)
         return log
 
+    def _totals(self, partition: int) -> Totals:
+        totals = self._call(partition, calls.totals(self._keys))
+        return in_its_place(totals, self._options.queue, partition, len(self._brokers))
+
     def _claim(self, partition: int, start: int, most: int) -> int:
         end = start
         while end < start + most:
@@ -175,9 +179,10 @@ def ready_messages(options: SourceOptions) -> list[int]:
     for partition, broker in enumerate(connect(options)):
         try:
             with broker:
-                ready.append(broker.call(calls.totals(keys)).ready)
+                totals = broker.call(calls.totals(keys))
         except PartitionedQueueError as error:
             raise unreadable(partition, error) from error
+        ready.append(in_its_place(totals, options.queue, partition, len(options.brokers)).ready)
     return ready
 
 

@@ -99,6 +99,7 @@ def _time_ms(name: str, text: str, lowest: int, highest: int) -> int:
 def _brokers(queue: str, given: Mapping[str, str]) -> tuple[BrokerAddress, ...]:
     if ("brokers" in given) == ("dataDir" in given):
         raise InvalidOption(
+            f"{'both were given' if 'brokers' in given else 'neither was given'}: "
             "give one of the options 'brokers' (host:port,host:port in partition order) and 'dataDir' (an embedded "
             "namespace's folder)"
         )

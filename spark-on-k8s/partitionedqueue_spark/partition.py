@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from pyspark.sql.datasource import InputPartition
 
+from partitionedqueue.broker.replies import Totals
 from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue.model.placement import BrokerAddress
 
@@ -39,6 +40,18 @@ class ClaimedPartition(InputPartition):
 def unreadable(partition: int, error: PartitionedQueueError) -> PartitionUnreadable:
     """The error, with the partition's number in front."""
     return PartitionUnreadable(f"partition {partition}: {error}")
+
+
+def in_its_place(totals: Totals, queue: str, partition: int, partitions: int) -> Totals:
+    """The same totals, if they are those of this partition of this queue. Raises PartitionUnreadable."""
+    if totals.partitions == 0:
+        raise PartitionUnreadable(f"partition {partition}: there is no queue {queue} in this broker")
+    if (totals.partition, totals.partitions) != (partition, partitions):
+        raise PartitionUnreadable(
+            f"partition {partition}: this broker holds partition {totals.partition} of {totals.partitions}, and it was "
+            f"given as number {partition} of {partitions}; give all brokers of queue {queue}, in partition order"
+        )
+    return totals
 
 
 def claims_lost(partition: int, group: str, first: int, last: int) -> ClaimsLost:

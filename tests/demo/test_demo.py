@@ -65,7 +65,9 @@ def flights() -> pd.DataFrame:
 
 def outcome_of(expected: Figures, *, left: int = 0, doubled: int = 0) -> Outcome:
     last = expected.flights + doubled
-    totals = Totals(messages=left, ready=left, locked=0, claimed=0, bytes=0, last=last, now_ms=0)
+    totals = Totals(
+        messages=left, ready=left, locked=0, claimed=0, bytes=0, last=last, now_ms=0, partition=0, partitions=1
+    )
     return Outcome(expected, [totals], 1.0, 1.0, 1.0, Progress(expected.flights, lambda: 0, lambda: 0))
 
 

@@ -19,6 +19,9 @@ class Brokers:
     def __init__(self, servers: Sequence[Broker], queue: str = QUEUE) -> None:
         self.servers = servers
         self.keys = QueueKeys(queue)
+        for partition, server in enumerate(servers):
+            with BlockingBroker(server.address) as broker:
+                broker.call(calls.configure(self.keys, partition=partition, partitions=len(servers)))
         self.option = ",".join(str(server.address) for server in servers)
 
     def send(self, partition: int, messages: Sequence[Message]) -> None:

@@ -89,6 +89,18 @@ def test_a_broker_that_is_down_is_told_by_its_partition(spark: SparkSession, bro
         browse(spark, brokers, brokerTimeout="0s").count()
 
 
+def test_brokers_out_of_order_or_missing_or_of_another_queue_are_refused(spark: SparkSession, brokers: Brokers) -> None:
+    brokers.send_numbered(30)
+    first, *others = brokers.option.split(",")
+    with pytest.raises(PySparkException, match="holds partition 0 of 3, and it was given as number 0 of 1"):
+        spark.read.format("partitionedqueue").options(queue="flights", brokers=first).load().count()
+    wrong = ",".join([*others, first])
+    with pytest.raises(PySparkException, match="in partition order"):
+        spark.read.format("partitionedqueue").options(queue="flights", brokers=wrong).load().count()
+    with pytest.raises(PySparkException, match="there is no queue flihgts in this broker"):
+        spark.read.format("partitionedqueue").options(queue="flihgts", brokers=brokers.option).load().count()
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

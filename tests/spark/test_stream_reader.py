@@ -79,7 +79,7 @@ def test_an_empty_queue_gives_the_start_and_leaves_nothing_behind(brokers: Broke
     assert reader.latestOffset(reader.initialOffset(), ALL) == reader.initialOffset()
     for server in brokers.servers:
         with server.connect() as connection:
-            assert connection.keys("*") == []
+            assert connection.keys("*") == [brokers.keys.state.encode()]
 
 
 def test_the_next_latest_offset_acknowledges_its_start(brokers: Brokers, readers: Readers) -> None:

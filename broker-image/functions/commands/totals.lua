@@ -1,9 +1,9 @@
 -- pq_totals: how the partition stands.
 -- KEYS   queue
 -- REPLY  {name, value, ...}: messages (all that are stored), ready, locked, claimed; bytes stored; last (sequence number);
---        now (ms)
+--        now (ms); partition, partitions (which one this is, of how many; of 0: nobody has said)
 command('pq_totals', function(queue)
-  local state = load_state(queue, 'tail', 'gone', 'locked', 'claimed', 'in', 'out')
+  local state = load_state(queue, 'partition', 'partitions', 'tail', 'gone', 'locked', 'claimed', 'in', 'out')
   local now = now_ms()
   local messages = number(state, 'tail') - number(state, 'gone')
   local locked, claimed = number(state, 'locked'), number(state, 'claimed')
@@ -21,5 +21,6 @@ command('pq_totals', function(queue)
   return {
     'messages', messages, 'ready', messages - locked - claimed, 'locked', locked, 'claimed', claimed,
     'bytes', number(state, 'in') - number(state, 'out'), 'last', number(state, 'tail'), 'now', now,
+    'partition', number(state, 'partition'), 'partitions', number(state, 'partitions'),
   }
 end, { 'no-writes' })

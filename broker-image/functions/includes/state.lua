@@ -4,6 +4,7 @@
 --   in      bytes ever stored                                   out     bytes ever taken out
 --   gone    messages ever taken out                             locked  messages under a receiver's lock
 --   claimed messages in claim logs                              run     number of the last run
+--   partition, partitions  which one this is, of how many (pq_configure)
 --   marked  time of the last enqueued-time mark                 r<run>  a run (runs.lua)
 --   b<segment>, g<segment>  bytes before, and what has gone from, a segment (segments.lua)
 

@@ -46,6 +46,11 @@ def _read(parse: Callable[[Raw], T], function: str, key: str, *arguments: Argume
     return Call(("FCALL_RO", function, 1, key, *arguments), parse, repeatable=True)
 
 
+def configure(keys: QueueKeys, *, partition: int, partitions: int) -> Call[int]:
+    """Say which partition a broker holds; one that holds another refuses (Misplaced)."""
+    return _write(replies.number, "pq_configure", keys.state, partition, partitions, repeatable=True)
+
+
 def send(keys: QueueKeys, messages: Sequence[bytes], *, sender: str = "", number: int = 0) -> Call[SendResult]:
     """Store a batch of stored forms, all or none. With a sender and a number it may be repeated: it is stored once."""
     return _write(replies.send, "pq_send", keys.state, sender, number, *messages, repeatable=bool(sender))

@@ -70,7 +70,10 @@ class PeekedRun:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """How a partition stands: messages by state, bytes stored, the last sequence number."""
+    """How a partition stands: messages by state, bytes stored, the last sequence number, which one it is of how many.
+
+    `partitions` is 0 where nobody has said: there is no such queue in this broker.
+    """
 
     messages: int
     ready: int
@@ -79,6 +82,8 @@ class Totals:
     bytes: int
     last: int
     now_ms: int
+    partition: int
+    partitions: int
 
 
 @dataclass(frozen=True, slots=True)

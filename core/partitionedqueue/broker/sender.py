@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import random
 import uuid
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
@@ -195,7 +196,7 @@ class QueueSender:
         self._timeout_s = operation_timeout_s
         self._detects = requires_duplicate_detection
         self._lanes = [_Lane(self, partition, client) for partition, client in enumerate(clients)]
-        self._turn = itertools.count()
+        self._turn = itertools.count(random.randrange(max(1, len(clients))))  # many short programs spread, too
         self._closed = False
 
     async def send(self, message: Message) -> SequenceNumber | None:

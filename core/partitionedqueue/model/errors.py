@@ -49,6 +49,10 @@ class ClaimAhead(BrokerRefusal):
     """A reader's position is beyond what its group has claimed: the data is older than the checkpoint."""
 
 
+class Misplaced(BrokerRefusal):
+    """The broker holds another partition than the caller takes it for."""
+
+
 class SendForgotten(BrokerRefusal):
     """A retried send is too old for the broker to tell whether it was stored."""
 
