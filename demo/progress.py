@@ -48,7 +48,9 @@ class Progress:
         """Show until cancelled."""
         while True:
             await asyncio.sleep(SECONDS_BETWEEN_SAMPLES)
-            if self._sample().at_s - self._shown.at_s >= SECONDS_BETWEEN_LINES:
+            now = self._sample()
+            news = (now.acknowledged, now.consumed) != (self._shown.acknowledged, self._shown.consumed)
+            if now.at_s - self._shown.at_s >= SECONDS_BETWEEN_LINES and (news or sys.stdout.isatty()):
                 self.show_now()
 
     def _sample(self) -> Sample:
@@ -60,10 +62,15 @@ class Progress:
         before, now = self._shown, self._sample()
         self._shown = now
         seconds = max(now.at_s - before.at_s, 1e-3)
+        rate_out = (now.consumed - before.consumed) / seconds
         self._show(
             f"{now.at_s:5.0f} s   in {now.acknowledged:>9,} of {self._messages:,}"
             f"  {(now.acknowledged - before.acknowledged) / seconds:>9,.0f}/s"
-            f"   out {now.consumed:>9,}  {(now.consumed - before.consumed) / seconds:>9,.0f}/s"
+            + (
+                f"   out {now.consumed:>9,}  {rate_out:>9,.0f}/s"
+                if now.consumed
+                else "   out: Spark is on its first batch"
+            )
         )
 
     def _show(self, text: str) -> None:
