@@ -53,3 +53,5 @@ LINES_A_SEND_MAX: Final = 100
 
 PEEK_BYTES_MAX: Final = 16 << 20
 """One reply to a peek; what is left is asked for again."""
+PORT_LOWEST = 15_000  # of a broker: below Linux' usual range for outgoing connections, 32768 to 60999
+PORT_HIGHEST = 32_000

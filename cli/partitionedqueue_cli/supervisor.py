@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import random
 import signal
 import socket
 from collections.abc import Callable, Coroutine
@@ -202,12 +203,13 @@ class Supervisor:
     def free_port(self) -> int:
         """A loopback port that is free now, and that no broker of this folder has had."""
         for _ in range(limits.PORTS_TRIED_MAX):
-            with socket.socket() as probe:
-                probe.bind((LOOPBACK, 0))
-                port = int(probe.getsockname()[1])
-            if port not in self._ports:
-                self._ports.add(port)
-                return port
+            # Not one that the kernel gives to outgoing connections: a broker that restarts must find its port free.
+            port = random.randrange(limits.PORT_LOWEST, limits.PORT_HIGHEST)
+            with socket.socket() as probe, contextlib.suppress(OSError):
+                probe.bind((LOOPBACK, port))
+                if port not in self._ports:
+                    self._ports.add(port)
+                    return port
         raise CommandFailed("no free port was found on the loopback interface")
 
     async def run(self, ready: Callable[[], None]) -> None:

@@ -182,3 +182,32 @@ async def test_calls_that_wait_for_one_connection_fail_together() -> None:
         await client.close()
         with pytest.raises(BrokerUnavailable, match="closed"):
             await client.call(calls.about())
+
+
+def joined_to_itself() -> tuple[socket.socket, BrokerAddress]:
+    """A port on which nobody listens, and whose next connection comes from that very port."""
+    one = socket.socket()
+    one.bind(("127.0.0.1", 0))
+    one.connect(one.getsockname())
+    return one, BrokerAddress(*one.getsockname())
+
+
+async def test_a_connection_to_itself_is_no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The kernel does this by chance, about once in 28,000 attempts; here it is made to.
+    made, address = joined_to_itself()
+    monkeypatch.setattr(socket, "create_connection", lambda *_: made)
+    with BlockingBroker(address) as broker, pytest.raises(BrokerUnavailable, match="nobody listens") as refusal:
+        broker.call(calls.about())
+    assert not refusal.value.outcome_unknown
+    monkeypatch.undo()
+
+    made, address = joined_to_itself()
+    made.setblocking(False)
+    loop = asyncio.get_running_loop()
+    real = loop.create_connection
+    monkeypatch.setattr(loop, "create_connection", lambda factory, *_: real(factory, sock=made))
+    client = BrokerClient(address)
+    with pytest.raises(BrokerUnavailable, match="nobody listens") as refusal:
+        await client.call(calls.about())
+    assert not refusal.value.outcome_unknown
+    await client.close()

@@ -5,6 +5,7 @@ acknowledged must be there after `restart()`.
 """
 
 import contextlib
+import random
 import shutil
 import signal
 import socket
@@ -33,10 +34,15 @@ def redis_server_path() -> str:
 
 
 def free_port() -> int:
-    """A loopback port that was free a moment ago; whoever binds it must be ready to lose the race."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A loopback port that was free a moment ago; whoever binds it must be ready to lose the race.
+
+    Below those that the kernel gives to outgoing connections: a broker that restarts must find its port free.
+    """
+    while True:
+        port = random.randrange(15_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @dataclass

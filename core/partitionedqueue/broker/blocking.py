@@ -119,6 +119,9 @@ class BlockingBroker:
         except (OSError, UnicodeError) as error:
             why = getattr(error, "strerror", None) or error
             raise BrokerUnavailable(f"broker {self.address} cannot be reached: {why}") from error
+        if fresh.getsockname() == fresh.getpeername():  # joined to itself, as TCP does where nobody listens
+            fresh.close()
+            raise BrokerUnavailable(f"broker {self.address} cannot be reached: nobody listens there")
         fresh.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket, self._reader = fresh, hiredis.Reader()
         if self._login is not None:

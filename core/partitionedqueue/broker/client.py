@@ -38,6 +38,11 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        if transport.get_extra_info("sockname") == transport.get_extra_info("peername"):
+            # TCP joins a socket to itself where nobody listens on a port that the kernel may hand out: our own words
+            # would come back as replies.
+            self.drop("nobody listens there")
+            return
         self._check = self._loop.call_later(_CHECK_S, self._check_oldest)
 
     def data_received(self, data: bytes) -> None:
@@ -77,6 +82,10 @@ class _Connection(asyncio.Protocol):
         self._unwritten.clear()
 
     def ask(self, words: tuple[Argument, ...], *, counted: bool = True) -> "asyncio.Future[Raw]":
+        if self.lost is not None:  # it was lost between the look and the call: nothing was sent
+            if counted:
+                self._answered()
+            raise BrokerUnavailable(str(self.lost))
         if not self._unwritten:
             self._loop.call_soon(self._write)
         packed = hiredis.pack_command(words)  # type: ignore[arg-type]  # its stub knows tuples of one

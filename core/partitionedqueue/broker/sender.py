@@ -7,6 +7,7 @@ import uuid
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.calls import Call
@@ -17,6 +18,8 @@ from partitionedqueue.model import limits, partitioning, stored_message
 from partitionedqueue.model.errors import BrokerUnavailable, InvalidMessage, PartitionedQueueError, QueueFull
 from partitionedqueue.model.identifiers import SequenceNumber, sequence_number
 from partitionedqueue.model.message import Message
+
+_LATE_CHECK_S: Final = 0.1
 
 
 @dataclass(slots=True, eq=False)
@@ -198,6 +201,8 @@ class QueueSender:
         self._lanes = [_Lane(self, partition, client) for partition, client in enumerate(clients)]
         self._turn = itertools.count(random.randrange(max(1, len(clients))))  # many short programs spread, too
         self._closed = False
+        self._waiting: list[tuple[float, _Pending, _Lane]] = []
+        self._watch: asyncio.TimerHandle | None = None
 
     async def send(self, message: Message) -> SequenceNumber | None:
         """Send one message; returns once it is stored. None where a repeat found it stored: its number is not told.
@@ -219,17 +224,21 @@ class QueueSender:
         lane = self.next_lane() if key is None else self._lanes[partitioning.partition_of(key, self.partitions)]
         if lane is None:
             raise BrokerUnavailable("this queue has no partitions")
-        timer = loop.call_later(self._timeout_s, self._give_up, pending, lane)
+        self._waiting.append((loop.time() + self._timeout_s, pending, lane))
+        if self._watch is None:
+            self._watch = loop.call_later(_LATE_CHECK_S, self._tell_the_late)
         lane.put(pending)
-        try:
-            return await pending.done
-        finally:
-            timer.cancel()
+        return await pending.done
 
-    def _give_up(self, pending: _Pending, lane: _Lane) -> None:
-        if not pending.done.done():
-            words = f"{lane.name} is down: not stored within {self._timeout_s:g} s"
-            pending.done.set_exception(BrokerUnavailable(words, outcome_unknown=pending.may_be_stored))
+    def _tell_the_late(self) -> None:
+        """One timer for all: a timer a message would cost a tenth of sending it."""
+        loop = asyncio.get_running_loop()
+        self._waiting = [entry for entry in self._waiting if not entry[1].done.done()]
+        for deadline, pending, lane in self._waiting:
+            if deadline <= loop.time():
+                words = f"{lane.name} is down: not stored within {self._timeout_s:g} s"
+                pending.done.set_exception(BrokerUnavailable(words, outcome_unknown=pending.may_be_stored))
+        self._watch = loop.call_later(_LATE_CHECK_S, self._tell_the_late) if self._waiting else None
 
     @property
     def partitions(self) -> int:
@@ -251,5 +260,7 @@ class QueueSender:
     async def close(self) -> None:
         """Stop; what has not been stored by now fails. The clients are the caller's to close, afterwards."""
         self._closed = True
+        if self._watch is not None:
+            self._watch.cancel()
         for lane in self._lanes:
             await lane.close()
