@@ -8,10 +8,7 @@ command('pq_claim_open', function(queue, argv)
   local group = group_of(queue, argv[1])
   if group.lost > group.base then -- a giving back was under way: what is left of it is lost as well
     local state = load_state(queue, 'run', 'claimed')
-    local taken = pop_entries(queue, group, group.next - group.base, function(first, last, deliveries)
-      give_back(state, first, last - first + 1, deliveries + 1, '')
-    end)
-    put(state, 'claimed', number(state, 'claimed') - taken)
+    give_back_claims(state, group)
     save(state)
     if group.base < group.next then
       put_group(queue, group)

@@ -70,6 +70,14 @@ local function pop_entries(queue, group, most, part)
   return taken
 end
 
+-- Gives what a log still holds back to the queue, each a delivery more, at most RUNS_A_CALL pieces of it.
+local function give_back_claims(state, group)
+  local taken = pop_entries(state.queue, group, group.next - group.base, function(first, last, deliveries)
+    give_back(state, first, last - first + 1, deliveries + 1, '')
+  end)
+  put(state, 'claimed', number(state, 'claimed') - taken)
+end
+
 -- Gives back claims of a group whose lease has lapsed, at most RUNS_A_CALL pieces of one group a call.
 local function give_back_lapsed(state, now, except)
   local names = call('ZRANGE', state.queue .. ':groups', '-inf', text(now), 'BYSCORE', 'LIMIT', 0, 2)
@@ -77,10 +85,7 @@ local function give_back_lapsed(state, now, except)
   if not name then return end
   local group = group_of(state.queue, name)
   group.owner, group.lost = '', group.next
-  local taken = pop_entries(state.queue, group, group.next - group.base, function(first, last, deliveries)
-    give_back(state, first, last - first + 1, deliveries + 1, '')
-  end)
-  put(state, 'claimed', number(state, 'claimed') - taken)
+  give_back_claims(state, group)
   put_group(state.queue, group)
 end
 

@@ -57,11 +57,9 @@ class Message:
                 f"SessionId '{self.session_id}' and PartitionKey '{self.partition_key}' differ; "
                 "leave PartitionKey out, or make it the same"
             )
-        for name, number in (("TimeToLive", self.time_to_live_ms), ("ScheduledEnqueueTimeUtc", self.scheduled_ms)):
+        for name, number in (
+            ("TimeToLive", self.time_to_live_ms),
+            ("ScheduledEnqueueTimeUtc", self.scheduled_enqueue_time_ms),
+        ):
             if number is not None and not 0 < number <= limits.TIME_MS_MAX:
                 raise InvalidMessage(f"{name} is {number} ms; it must be positive")
-
-    @property
-    def scheduled_ms(self) -> int | None:
-        """When it is to become visible, in milliseconds since 1970."""
-        return self.scheduled_enqueue_time_ms

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from partitionedqueue.model import limits
 from partitionedqueue.model.amqp_types import (
-    NULL,
     Symbol,
     Timestamp,
     UInt,
@@ -64,7 +63,6 @@ class _Places:
 
 def _annotations(message: Message, places: _Places) -> bytes:
     entries: list[bytes] = []
-    content_bytes = 0
     if message.scheduled_enqueue_time_ms is not None:
         entries += [encode_value(_SCHEDULED_TIME), encode_value(Timestamp(message.scheduled_enqueue_time_ms))]
     if message.partition_key is not None:
@@ -226,6 +224,3 @@ def enqueued_times(first: int, count: int, marks: bytes) -> list[int]:
             current += 1
         times.append(parsed[current][1])
     return times
-
-
-__all__ = ["HEADER", "HEADER_BYTES", "NULL", "decode", "decode_application_properties", "encode", "enqueued_times"]
