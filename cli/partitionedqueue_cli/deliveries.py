@@ -1,21 +1,20 @@
-"""Messages as a person sees them: read from lines, shown as lines."""
+"""Messages as a person sees them: shown as lines."""
 
 import base64
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from partitionedqueue.broker.replies import PeekedRun, Run, Settlement
+from partitionedqueue.broker.replies import PeekedRun, PeekedState, Run, Settlement
 from partitionedqueue.model import partitioning, stored_message
-from partitionedqueue.model.errors import InvalidMessage
 from partitionedqueue.model.identifiers import sequence_number
 from partitionedqueue.model.message import Message
 
-_TEXTS = ("message_id", "session_id", "partition_key", "content_type", "subject", "correlation_id", "to", "reply_to")
+TEXTS = ("message_id", "session_id", "partition_key", "content_type", "subject", "correlation_id", "to", "reply_to")
 _SHOWN_CHARACTERS_MAX = 200  # of a body in one line
-_FIELDS = ("body", "properties", *_TEXTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +27,7 @@ class Delivery:
     message: Message
     delivery_count: int | None = None
     lock: int = 0
+    state: PeekedState = PeekedState.ACTIVE
 
     @property
     def order(self) -> tuple[int, int, int]:
@@ -45,27 +45,42 @@ class Delivery:
             body = {"body": self.message.body.decode()}
         except UnicodeDecodeError:
             body = {"body_base64": base64.b64encode(self.message.body).decode()}
-        texts = {name: getattr(self.message, name) for name in _TEXTS}
+        texts = {name: getattr(self.message, name) for name in TEXTS}
+        scheduled_ms, ttl_ms = self.message.scheduled_enqueue_time_ms, self.message.time_to_live_ms
         return {
             "sequence_number": sequence_number(self.partition, self.local),
             "partition": self.partition,
-            "enqueued_time": self._time(),
+            "enqueued_time": _time(self.enqueued_ms),
+            "state": self.state.name.lower(),
             **({} if self.delivery_count is None else {"delivery_count": self.delivery_count}),
             **{name: value for name, value in texts.items() if value is not None},
+            **({} if scheduled_ms is None else {"scheduled_enqueue_time": _time(scheduled_ms)}),
+            **({} if ttl_ms is None else {"time_to_live_ms": ttl_ms}),
             "properties": {name: _plain(value) for name, value in self.message.application_properties.items()},
             **body,
         }
 
     def as_line(self) -> str:
-        """Sequence number, time, key and body in one line."""
+        """Sequence number, time, key, body and properties in one line, and the state of what is not simply there."""
         key = partitioning.partition_key_of(self.message)
         body = printable(self.message.body)
         number = sequence_number(self.partition, self.local)
         shown_key = "-" if key is None else printable(key.encode()) or "(empty)"
-        return f"{number}  partition {self.partition}  {self._time()}  {shown_key}  {body}"
+        parts = [str(number), f"partition {self.partition}", _time(self.enqueued_ms), shown_key, body]
+        for name, value in self.message.application_properties.items():
+            parts.append(printable(f"{name}={_plain(value)}".encode()))
+        if self.state is PeekedState.SCHEDULED and self.message.scheduled_enqueue_time_ms is not None:
+            parts.append(f"(scheduled for {_time(self.message.scheduled_enqueue_time_ms)})")
+        elif self.state is not PeekedState.ACTIVE:
+            parts.append(f"({self.state.name.lower()})")
+        return "  ".join(parts)
 
-    def _time(self) -> str:
-        return datetime.fromtimestamp(self.enqueued_ms / 1000, UTC).isoformat(timespec="milliseconds")
+
+def _time(ms: int) -> str:
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
+    except (OverflowError, ValueError):  # after the year 9999
+        return f"{ms} ms"
 
 
 def printable(data: bytes) -> str:
@@ -86,60 +101,17 @@ def _plain(value: object) -> object:
 def of_run(partition: int, run: Run | PeekedRun) -> Iterator[Delivery]:
     """The messages of one run of a reply."""
     times = stored_message.enqueued_times(run.first, len(run.messages), run.marks)
-    received = run if isinstance(run, Run) else None
     for place, (stored, time_ms) in enumerate(zip(run.messages, times, strict=True)):
-        yield Delivery(
-            partition,
-            run.first + place,
-            time_ms,
-            stored_message.decode(stored),
-            received.delivery_count if received else None,
-            received.lock if received else 0,
-        )
+        one = Delivery(partition, run.first + place, time_ms, stored_message.decode(stored))
+        if isinstance(run, Run):
+            count = run.delivery_count + stored_message.deliveries_before(stored)
+            yield replace(one, delivery_count=count, lock=run.lock)
+        else:
+            yield replace(one, state=run.state)
 
 
-def from_lines(lines: Iterable[bytes], common: Mapping[str, Any]) -> Iterator[Message]:
-    """Every line is a body. Raises InvalidMessage, naming the line."""
-    for number, line in enumerate(lines, 1):
-        with_body = {**common, "body": line.rstrip(b"\r\n")}
-        yield _message(with_body, f"line {number}")
-
-
-def from_json_lines(lines: Iterable[bytes], common: Mapping[str, Any]) -> Iterator[Message]:
-    """Every line is a JSON object with `body` and whatever else it sets; `common` holds where it does not."""
-    for number, line in enumerate(lines, 1):
-        try:
-            value = json.loads(line)
-        except ValueError as error:
-            raise InvalidMessage(f"line {number} is no JSON: {error}") from error
-        if not isinstance(value, dict) or not isinstance(value.get("body"), str):
-            raise InvalidMessage(f'line {number} must be an object with a "body" that is text')
-        for name in value:
-            if name not in _FIELDS:
-                raise InvalidMessage(
-                    f'line {number} has an unknown field "{name}"; the fields are {", ".join(_FIELDS)}'
-                )
-        for name in _TEXTS:
-            if not isinstance(value.get(name, ""), str):
-                raise InvalidMessage(f'line {number}: "{name}" must be text')
-        properties = value.pop("properties", {})
-        if not isinstance(properties, dict) or any(isinstance(one, dict | list) for one in properties.values()):
-            raise InvalidMessage(f'line {number}: "properties" must be an object of plain values')
-        merged = {**common.get("application_properties", {}), **properties}
-        yield _message(
-            {**common, **value, "body": value["body"].encode(), "application_properties": merged}, f"line {number}"
-        )
-
-
-def one_message(body: bytes, common: Mapping[str, Any]) -> Message:
-    """A single message."""
-    return Message(**{**common, "body": body})
-
-
-def _message(fields: Mapping[str, Any], where: str) -> Message:
-    try:
-        message = Message(**fields)
-        stored_message.encode(message)  # its size, before anything is sent
-    except InvalidMessage as error:
-        raise type(error)(f"{where}: {error}") from error
-    return message
+def print_all(found: Sequence[Delivery], *, as_json: bool) -> None:
+    """One line for each."""
+    for one in found:
+        print(json.dumps(one.as_json(), ensure_ascii=False) if as_json else one.as_line())
+    sys.stdout.flush()

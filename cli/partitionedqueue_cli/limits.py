@@ -33,9 +33,6 @@ DOWN_SECONDS_MAX: Final = 60.0
 READY_POLL_SECONDS: Final = 0.02
 """How often a starting broker's log is looked at."""
 
-HEADROOM_MB: Final = 256
-"""Memory above a partition's size: the state, buffers of clients and the replies under way."""
-
 LOG_BYTES_MAX: Final = 1 << 20
 """A broker's log beyond this is put aside at its next start; one older log is kept."""
 
@@ -53,5 +50,7 @@ LINES_A_SEND_MAX: Final = 100
 
 PEEK_BYTES_MAX: Final = 16 << 20
 """One reply to a peek; what is left is asked for again."""
-PORT_LOWEST = 15_000  # of a broker: below Linux' usual range for outgoing connections, 32768 to 60999
-PORT_HIGHEST = 32_000
+
+PORT_LOWEST: Final = 15_000
+PORT_HIGHEST: Final = 32_000
+"""Of a broker: below Linux' usual range for outgoing connections, 32768 to 60999."""

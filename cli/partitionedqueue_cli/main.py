@@ -3,11 +3,14 @@
 import argparse
 import os
 import sys
+import time
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
+from partitionedqueue.model import durations
 from partitionedqueue.model.errors import InvalidManifest, InvalidMessage, PartitionedQueueError
-from partitionedqueue_cli import limits, receiving, running, sending, standing
+from partitionedqueue_cli import limits, moving, peeking, receiving, running, sending, standing
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
@@ -35,6 +38,28 @@ def _seconds(text: str) -> float:
     if not 0 < value < 86_400:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
     return value
+
+
+def _duration_ms(text: str) -> int:
+    length = durations.milliseconds(text)
+    if length is None and text.isascii() and text.isdigit():
+        length = int(text) * 1000
+    if not length:
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration: write seconds, or as in a manifest, such as PT10M")
+    return length
+
+
+def _moment_ms(text: str) -> int:
+    """A time, or how long it is until then."""
+    try:
+        return int(time.time() * 1000) + _duration_ms(text)
+    except argparse.ArgumentTypeError:
+        pass
+    try:
+        return int(datetime.fromisoformat(text).timestamp() * 1000)  # without an offset it is local time
+    except (ValueError, OverflowError):
+        words = f"{text!r} is no time and no duration: write 2030-01-31T12:00:00Z, or PT10M"
+        raise argparse.ArgumentTypeError(words) from None
 
 
 def parser() -> argparse.ArgumentParser:
@@ -71,6 +96,8 @@ def parser() -> argparse.ArgumentParser:
     _add_send(commands.add_parser("send", parents=[common], help="send one message, or one for each line"))
     _add_receive(commands.add_parser("receive", parents=[common], help="take messages, print and complete them"))
     _add_peek(commands.add_parser("peek", parents=[common], help="show messages without taking them"))
+    _add_purge(commands.add_parser("purge", parents=[common], help="remove messages for good"))
+    _add_resubmit(commands.add_parser("resubmit", parents=[common], help="move dead letters back to their queue"))
     return top
 
 
@@ -97,6 +124,15 @@ def _add_send(command: argparse.ArgumentParser) -> None:
         "--json-lines", action="store_true", help="lines are JSON objects: body, partition_key, properties, ..."
     )
     command.add_argument("--batch", action="store_true", help="all in one send, all or none; they must have one key")
+    command.add_argument(
+        "--time-to-live",
+        type=_duration_ms,
+        metavar="DURATION",
+        help="gone, or a dead letter, after so long: seconds or PT10M",
+    )
+    command.add_argument(
+        "--schedule", type=_moment_ms, metavar="TIME", help="not to be seen before this time, or for this DURATION"
+    )
     for name in sending.OPTIONS:
         command.add_argument("--" + name.replace("_", "-"))
     command.add_argument(
@@ -107,8 +143,11 @@ def _add_send(command: argparse.ArgumentParser) -> None:
 
 
 def _add_receive(command: argparse.ArgumentParser) -> None:
-    command.add_argument("queue")
+    _add_entity(command)
     command.add_argument("-n", "--number", type=_count, default=1, help="messages at most (default 1)")
+    whose = command.add_mutually_exclusive_group()
+    whose.add_argument("--session", metavar="ID", help="of this session")
+    whose.add_argument("--next-session", action="store_true", help="of a session that has some and that nobody holds")
     how = command.add_mutually_exclusive_group()
     how.add_argument("--delete", action="store_true", help="receive-and-delete: without a lock, gone once handed out")
     how.add_argument("--no-complete", action="store_true", help="lock, print, and give back; the delivery counts")
@@ -118,14 +157,38 @@ def _add_receive(command: argparse.ArgumentParser) -> None:
 
 
 def _add_peek(command: argparse.ArgumentParser) -> None:
-    command.add_argument("queue")
+    _add_entity(command)
     command.add_argument("-n", "--number", type=_count, default=10, help="messages at most (default 10)")
+    command.add_argument("--session", metavar="ID", help="of this session")
     command.add_argument(
         "--from", dest="start", type=_count, metavar="SEQ", help="from this sequence number on, partition by partition"
     )
     _add_json(command)
     _add_timeout(command)
-    command.set_defaults(run=receiving.peek)
+    command.set_defaults(run=peeking.peek)
+
+
+def _add_entity(command: argparse.ArgumentParser) -> None:
+    command.add_argument("queue", help="a queue, or a sub-queue such as 'letters/$DeadLetterQueue'")
+    command.add_argument("--dead-letters", action="store_true", help="the queue's dead-letter queue instead")
+
+
+def _add_purge(command: argparse.ArgumentParser) -> None:
+    _add_entity(command)
+    command.add_argument(
+        "--state", action="append", choices=moving.STATES, help="only messages in this state; may be repeated"
+    )
+    _add_timeout(command)
+    command.set_defaults(run=moving.purge)
+
+
+def _add_resubmit(command: argparse.ArgumentParser) -> None:
+    command.add_argument("queue")
+    command.add_argument(
+        "sequence_number", type=_count, nargs="*", help="of dead letters, as peek shows them (default: all of them)"
+    )
+    _add_timeout(command)
+    command.set_defaults(run=moving.resubmit)
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -20,7 +20,13 @@ from partitionedqueue_cli.failures import FolderUnusable, NamespaceDown, NoSuchQ
 
 FORMAT = 1
 LOOPBACK = "127.0.0.1"
-IMMUTABLE = {"enable_partitioning": "enablePartitioning", "size_gb": "sizeGB", "partition_layout": "partitionLayout"}
+IMMUTABLE = {
+    "enable_partitioning": "enablePartitioning",
+    "size_gb": "sizeGB",
+    "partition_layout": "partitionLayout",
+    "requires_session": "requiresSession",
+    "requires_duplicate_detection": "requiresDuplicateDetection",
+}
 
 
 @dataclass(slots=True)

@@ -1,25 +1,28 @@
-"""`pq receive` and `pq peek`: messages of all partitions, merged by age."""
+"""`pq receive`: messages of all partitions, merged by age, or those of one session."""
 
 import argparse
 import asyncio
-import json
+import contextlib
 import sys
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import NamedTuple
 
 from partitionedqueue.broker import calls
-from partitionedqueue.broker.calls import Call
-from partitionedqueue.broker.client import BrokerClient
-from partitionedqueue.broker.keys import QueueKeys
-from partitionedqueue.broker.replies import PeekedRun, Received, Totals
+from partitionedqueue.broker.replies import SessionLock
 from partitionedqueue.model import limits as model_limits
-from partitionedqueue.model.errors import BrokerUnavailable, LockLost
-from partitionedqueue.model.identifiers import split_sequence_number
-from partitionedqueue_cli import deliveries, namespace
+from partitionedqueue.model import partitioning
+from partitionedqueue.model.errors import LockLost, SessionLockLost
+from partitionedqueue_cli import deliveries, peeking
 from partitionedqueue_cli.deliveries import Delivery
 from partitionedqueue_cli.failures import CommandFailed
+from partitionedqueue_cli.partitions import Partitions
 
-T = TypeVar("T")
+
+class _Held(NamedTuple):
+    """A session that is held, and its partition."""
+
+    partition: int
+    session: SessionLock
 
 
 def shares(ready: Sequence[int], wanted: int, order: Sequence[int]) -> list[int]:
@@ -38,157 +41,106 @@ def shares(ready: Sequence[int], wanted: int, order: Sequence[int]) -> list[int]
     return taken
 
 
-class _Partitions:
-    """The brokers of one queue. One that is down is left out, and named at the end."""
-
-    def __init__(self, arguments: argparse.Namespace) -> None:
-        self.queue = namespace.load_running(arguments.data_dir).queue_up(arguments.queue)
-        self.spec = self.queue.spec()
-        self.keys = QueueKeys(arguments.queue)
-        self.down: dict[int, str] = {}
-        self._clients = [BrokerClient(address, timeout_s=arguments.timeout) for address in self.queue.addresses()]
-
-    def __len__(self) -> int:
-        return len(self._clients)
-
-    async def call(self, partition: int, call: Call[T]) -> T | None:
-        """One call; None where the partition is down."""
-        try:
-            return await self._clients[partition].call(call)
-        except BrokerUnavailable as error:
-            self.down[partition] = str(error)
-            return None
-
-    async def totals(self, partition: int) -> Totals | None:
-        """How one partition stands."""
-        call: Call[Totals] = calls.totals(self.keys)
-        return await self.call(partition, call)
-
-    async def close(self) -> None:
-        """Close every connection."""
-        for client in self._clients:
-            await client.close()
-
-    def complain(self) -> int:
-        """Name what is down; the exit code."""
-        for partition, words in sorted(self.down.items()):
-            print(f"pq: partition {partition} of queue {self.spec.name} is down: {words}", file=sys.stderr)
-        return 1 if self.down else 0
-
-
 def receive(arguments: argparse.Namespace) -> int:
-    """Take messages of all partitions, print them, and complete them (or not)."""
+    """Take messages of all partitions or of a session, print them, and complete them (or not)."""
     return asyncio.run(_receive(arguments))
 
 
 async def _receive(arguments: argparse.Namespace) -> int:
-    partitions = _Partitions(arguments)
-    lock_ms = 0 if arguments.delete else partitions.spec.lock_duration_ms
-    left: int = arguments.number
-    try:
-        while left > 0:
-            found = await _take(partitions, min(left, model_limits.RECEIVE_MESSAGES_MAX), lock_ms)
-            if not found:
-                break
-            left -= len(found)
+    async with Partitions(arguments, dead_letters=arguments.dead_letters) as partitions:
+        _check_sessions(arguments, partitions)
+        held, found = None, 0
+        if partitions.has_sessions:
+            held = await _accept(partitions, arguments.session)
+        if held is not None or not partitions.has_sessions:
             try:
-                _print(found, as_json=arguments.json)
-            except BaseException:
-                if lock_ms:
-                    await _settle(partitions, found, complete=False)
-                raise
-            if lock_ms:
-                await _settle(partitions, found, complete=not arguments.no_complete)
-            if arguments.no_complete:
-                break  # what was given back would come again
-    finally:
-        await partitions.close()
-    if left == arguments.number and not partitions.down and not arguments.json:
-        print(f"No message is ready in queue {arguments.queue}", file=sys.stderr)
+                found = await _receive_from(partitions, held, arguments)
+            finally:
+                if held is not None:
+                    with contextlib.suppress(SessionLockLost):
+                        await partitions.call(held.partition, calls.release_session(partitions.keys, held.session))
+    if not found and not partitions.down and not arguments.json:
+        print(f"No message is ready in queue {partitions.keys.name}", file=sys.stderr)
     return partitions.complain()
 
 
-async def _take(partitions: _Partitions, wanted: int, lock_ms: int) -> list[Delivery]:
-    keys, numbers = partitions.keys, range(len(partitions))
-    totals = await asyncio.gather(*(partitions.totals(n) for n in numbers))
-    heads = await asyncio.gather(*(_peek_one(partitions, n, 1, 1) for n in numbers))
+def _check_sessions(arguments: argparse.Namespace, partitions: Partitions) -> None:
+    wanted = arguments.session is not None or arguments.next_session
+    if partitions.has_sessions and not wanted:
+        raise CommandFailed(
+            f"queue {partitions.keys.name} has sessions: name one (--session ID), or take the next (--next-session)"
+        )
+    if wanted and not partitions.has_sessions:
+        raise CommandFailed(f"queue {partitions.keys.name} has no sessions")
+
+
+async def _accept(partitions: Partitions, session_id: str | None) -> _Held | None:
+    """Lock the session, or the first available one in partition order."""
+    numbers: Sequence[int] = range(len(partitions))
+    if session_id is not None:
+        numbers = [partitioning.partition_of(session_id, len(partitions))]
+    for number in numbers:
+        accepted = await partitions.call(number, calls.accept_session(partitions.keys, session_id or ""))
+        if accepted is not None and accepted.session is not None:
+            return _Held(number, accepted.session)
+    return None
+
+
+async def _receive_from(partitions: Partitions, held: _Held | None, arguments: argparse.Namespace) -> int:
+    """How many messages were received."""
+    lock_ms = 0 if arguments.delete else calls.QUEUES_LOCK
+    left: int = arguments.number
+    while left > 0:
+        wanted = min(left, model_limits.RECEIVE_MESSAGES_MAX)
+        if held is not None:
+            found = await _take_one(partitions, held.partition, wanted, lock_ms, held.session)
+        else:
+            found = await _take(partitions, wanted, lock_ms)
+        if not found:
+            break
+        left -= len(found)
+        try:
+            deliveries.print_all(found, as_json=arguments.json)
+        except BaseException:
+            if lock_ms:
+                await _settle(partitions, found, held, complete=False)
+            raise
+        if lock_ms:
+            await _settle(partitions, found, held, complete=not arguments.no_complete)
+        if arguments.no_complete:
+            break  # what was given back would come again
+    return int(arguments.number) - left
+
+
+async def _take(partitions: Partitions, wanted: int, lock_ms: int) -> list[Delivery]:
+    numbers = range(len(partitions))
+    totals = await asyncio.gather(*(partitions.totals(number) for number in numbers))
+    heads = await asyncio.gather(*(peeking.peek_one(partitions, n, 1, 1, states="a") for n in numbers))
     oldest_first = sorted(numbers, key=lambda n: heads[n][0].order if heads[n] else (0, n, 0))
     plan = shares([0 if one is None else one.ready for one in totals], wanted, oldest_first)
-
-    async def ask(partition: int, most: int) -> list[Delivery]:
-        reply: Received | None = await partitions.call(partition, calls.receive(keys, most=most, lock_ms=lock_ms))
-        return [] if reply is None else [one for run in reply.runs for one in deliveries.of_run(partition, run)]
-
-    found = [one for some in await asyncio.gather(*(ask(n, plan[n]) for n in numbers if plan[n])) for one in some]
+    taken = await asyncio.gather(*(_take_one(partitions, n, plan[n], lock_ms) for n in numbers if plan[n]))
+    found = [one for some in taken for one in some]
     for number in numbers:  # an expired lock gives its messages back at the next receive: ask where there are locks
         state = totals[number]
         if len(found) < wanted and state is not None and state.locked + state.claimed:
-            found += await ask(number, wanted - len(found))
+            found += await _take_one(partitions, number, wanted - len(found), lock_ms)
     return sorted(found, key=lambda one: one.order)
 
 
-async def _settle(partitions: _Partitions, found: list[Delivery], *, complete: bool) -> None:
-    lost = 0
+async def _take_one(
+    partitions: Partitions, number: int, most: int, lock_ms: int, session: SessionLock | None = None
+) -> list[Delivery]:
+    call = calls.receive(partitions.keys, most=most, lock_ms=lock_ms, session=session)
+    reply = await partitions.call(number, call)
+    return [] if reply is None else [one for run in reply.runs for one in deliveries.of_run(number, run)]
+
+
+async def _settle(partitions: Partitions, found: list[Delivery], held: _Held | None, *, complete: bool) -> None:
+    lost, keys, session = 0, partitions.keys, held.session if held is not None else None
     for partition in sorted({one.partition for one in found}):
         settlements = [one.settlement for one in found if one.partition == partition]
-        call = calls.complete(partitions.keys, settlements) if complete else calls.abandon(partitions.keys, settlements)
+        call = (calls.complete if complete else calls.abandon)(keys, settlements, session=session)
         refused = await partitions.call(partition, call)
         lost += len(settlements) if refused is None else len(refused)
     if lost:
         raise LockLost(f"{lost} of the messages had lost their lock before they were settled; they will come again")
-
-
-def peek(arguments: argparse.Namespace) -> int:
-    """Show messages of all partitions without taking them."""
-    return asyncio.run(_peek(arguments))
-
-
-async def _peek(arguments: argparse.Namespace) -> int:
-    partitions = _Partitions(arguments)
-    begin: list[int | None] = [1] * len(partitions)
-    if arguments.start is not None:
-        begin = _places(arguments.start, len(partitions))
-    try:
-        found = await asyncio.gather(
-            *(_peek_one(partitions, number, at, arguments.number) for number, at in enumerate(begin) if at is not None)
-        )
-    finally:
-        await partitions.close()
-    ordered = sorted(
-        (one for some in found for one in some),
-        key=lambda one: one.order if arguments.start is None else (one.partition, one.local, 0),
-    )
-    _print(ordered[: arguments.number], as_json=arguments.json)
-    if not ordered and not partitions.down and not arguments.json:
-        print(f"No message is in queue {arguments.queue}", file=sys.stderr)
-    return partitions.complain()
-
-
-def _places(start: int, partitions: int) -> list[int | None]:
-    """Where each partition's peek begins: from a sequence number on; earlier partitions are left out."""
-    try:
-        partition, local = split_sequence_number(start)
-    except ValueError as error:
-        raise CommandFailed(str(error)) from error
-    if partition >= partitions:
-        raise CommandFailed(f"{start} is of partition {partition}; the queue has partitions 0 to {partitions - 1}")
-    return [None if n < partition else max(local, 1) if n == partition else 1 for n in range(partitions)]
-
-
-async def _peek_one(partitions: _Partitions, partition: int, begin: int, wanted: int) -> list[Delivery]:
-    found: list[Delivery] = []
-    while len(found) < wanted:
-        most = min(wanted - len(found), model_limits.RECEIVE_MESSAGES_MAX)
-        call = calls.peek(partitions.keys, from_sequence=begin, most=most, bytes_most=model_limits.PEEK_BYTES_MAX)
-        runs: list[PeekedRun] | None = await partitions.call(partition, call)
-        if not runs:
-            break
-        found += [one for run in runs for one in deliveries.of_run(partition, run)]
-        begin = found[-1].local + 1
-    return found
-
-
-def _print(found: Sequence[Delivery], *, as_json: bool) -> None:
-    for one in found:
-        print(json.dumps(one.as_json(), ensure_ascii=False) if as_json else one.as_line())
-    sys.stdout.flush()

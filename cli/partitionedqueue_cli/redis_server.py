@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from partitionedqueue.broker.library import redis_conf_text
+from partitionedqueue.model.placement import maxmemory_bytes
 from partitionedqueue.model.queue_spec import Durability, QueueSpec
 from partitionedqueue_cli import limits, namespace
 from partitionedqueue_cli.failures import ServerUnusable
@@ -59,7 +60,7 @@ def configuration(spec: QueueSpec, folder: Path, port: int) -> str:
         *("", "# ---- this broker alone"),
         *(f"bind {namespace.LOOPBACK}", f"port {port}", "protected-mode yes"),
         *(f'dir "{_quoted(folder)}"', f'logfile "{_quoted(folder / "redis.log")}"'),
-        f"maxmemory {spec.partition_gb * 1024 + limits.HEADROOM_MB}mb",
+        f"maxmemory {maxmemory_bytes(spec.partition_gb)}",
         *_FSYNC[spec.durability],
     )
     return redis_conf_text().rstrip("\n") + "\n" + "\n".join(own) + "\n"
@@ -197,5 +198,4 @@ def end_leftover(pid: int, folder: Path) -> None:
 
 
 def _wait_for_the_end(handle: int) -> None:
-
     select.select([handle], [], [], limits.STOP_SECONDS_MAX)

@@ -19,15 +19,10 @@ from partitionedqueue_cli.namespace import Namespace
 from partitionedqueue_cli.supervisor import Supervisor
 
 _NOT_YET = {
-    "requires_session": "requiresSession",
-    "requires_duplicate_detection": "requiresDuplicateDetection",
-    "max_delivery_count": "maxDeliveryCount",
-    "default_message_time_to_live_ms": "defaultMessageTimeToLive",
-    "dead_lettering_on_message_expiration": "deadLetteringOnMessageExpiration",
     "auto_delete_on_idle_ms": "autoDeleteOnIdle",
     "forward_to": "forwardTo",
     "forward_dead_lettered_messages_to": "forwardDeadLetteredMessagesTo",
-    "status": "status",
+    "user_metadata": "userMetadata",
 }
 
 

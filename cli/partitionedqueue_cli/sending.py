@@ -15,7 +15,7 @@ from partitionedqueue.model import limits as model_limits
 from partitionedqueue.model import partitioning
 from partitionedqueue.model.errors import BrokerUnavailable, InvalidMessage
 from partitionedqueue.model.message import Message
-from partitionedqueue_cli import deliveries, limits, namespace
+from partitionedqueue_cli import limits, lines, namespace
 from partitionedqueue_cli.failures import FileUnreadable, PartitionUnavailable
 from partitionedqueue_cli.namespace import QueueRecord
 
@@ -30,12 +30,14 @@ def send(arguments: argparse.Namespace) -> int:
 
 async def _send(arguments: argparse.Namespace, queue: QueueRecord) -> int:
     clients = [BrokerClient(address, timeout_s=arguments.timeout) for address in queue.addresses()]
-    detects = queue.spec().requires_duplicate_detection
+    spec = queue.spec()
+    detects = spec.requires_duplicate_detection
     sender = QueueSender(
         clients,
         QueueKeys(arguments.queue),
         operation_timeout_s=arguments.timeout,
         requires_duplicate_detection=detects,
+        requires_session=spec.requires_session,
     )
     work = _Work(sender, detects=detects)
     try:
@@ -100,11 +102,15 @@ def _messages(arguments: argparse.Namespace) -> Iterator[Message]:
     common: dict[str, Any] = {
         name: getattr(arguments, name) for name in OPTIONS if getattr(arguments, name) is not None
     }
+    if arguments.time_to_live is not None:
+        common["time_to_live_ms"] = arguments.time_to_live
+    if arguments.schedule is not None:
+        common["scheduled_enqueue_time_ms"] = arguments.schedule
     common["application_properties"] = dict(map(_property, arguments.property))
     if arguments.body is not None:
-        yield deliveries.one_message(arguments.body.encode(errors="surrogateescape"), common)
+        yield lines.one_message(arguments.body.encode(errors="surrogateescape"), common)
         return
-    read = deliveries.from_json_lines if arguments.json_lines else deliveries.from_lines
+    read = lines.from_json_lines if arguments.json_lines else lines.from_lines
     if arguments.file is None:
         yield from read(_bounded(sys.stdin.buffer), common)
         return

@@ -14,7 +14,8 @@ from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue.model.placement import BrokerAddress
 from partitionedqueue_cli import namespace
 
-COUNTS = ("messages", "ready", "locked", "claimed", "bytes")
+COUNTS = ("messages", "ready", "locked", "claimed", "deferred", "scheduled", "dead_letters", "bytes")
+_HEADINGS = tuple(name.upper().replace("_", "-") for name in COUNTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ async def _ask(address: BrokerAddress, keys: QueueKeys, timeout_s: float) -> Tot
 
 
 def _print(standings: list[QueueStanding], *, each_partition: bool) -> None:
-    rows = [("QUEUE", "PARTITIONS", "AVAILABILITY", *(name.upper() for name in COUNTS))]
+    rows = [("QUEUE", "PARTITIONS", "AVAILABILITY", *_HEADINGS)]
     for one in standings:
         ready = f"{len(one.partitions) - len(one.sick)}/{len(one.partitions)}"
         rows.append((one.name, ready, one.availability, *(str(one.count(name)) for name in COUNTS)))
@@ -106,7 +107,7 @@ def _print(standings: list[QueueStanding], *, each_partition: bool) -> None:
 
 def _print_partitions(standing: QueueStanding) -> None:
     print()
-    rows = [(standing.name, "ADDRESS", *(name.upper() for name in COUNTS))]
+    rows = [(standing.name, "ADDRESS", *_HEADINGS)]
     for number, (address, one) in enumerate(zip(standing.addresses, standing.partitions, strict=True)):
         counts = ("-",) * len(COUNTS) if isinstance(one, str) else tuple(str(getattr(one, name)) for name in COUNTS)
         rows.append((str(number), str(address), *counts))

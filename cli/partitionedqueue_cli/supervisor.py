@@ -1,4 +1,4 @@
-"""Keeps an embedded namespace's brokers running: one keeper a partition, one supervisor a folder."""
+"""Keeps an embedded namespace's brokers running and sweeps them: one keeper a partition, one supervisor a folder."""
 
 import asyncio
 import contextlib
@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from partitionedqueue.broker import calls
+from partitionedqueue.broker.bell import Bell
 from partitionedqueue.broker.client import BrokerClient
 from partitionedqueue.broker.keys import QueueKeys
+from partitionedqueue.broker.settings import BrokerSettings
+from partitionedqueue.broker.sweeper import Sweeper
 from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue.model.placement import BrokerAddress
 from partitionedqueue.model.queue_spec import QueueSpec
@@ -65,7 +68,7 @@ class Keeper:
             self._server = server
             self._record.port, self._record.pid = port, server.pid
             if await self._is_up(server):
-                await self._load_library(port)
+                await self._set_up(port)
                 return
             if not server.lost_its_port():
                 raise self._reason(server)
@@ -80,7 +83,7 @@ class Keeper:
                 server, began = self._server, loop.time()
                 if server is None:
                     return
-                await self._end_of(server)
+                await self._sweep_until_it_ends(server)
                 self._record.pid = 0
                 self._was_killed = server.was_killed()
                 if loop.time() - began > limits.STEADY_SECONDS:
@@ -150,17 +153,21 @@ class Keeper:
             raise BrokerDidNotStart(f"{self.name}: redis-server was not ready within {seconds:g} s") from None
         return True
 
-    async def _load_library(self, port: int) -> None:
+    async def _set_up(self, port: int) -> None:
+        """Give it the library, its place, and what its queue's manifest says."""
         client = BrokerClient(BrokerAddress(LOOPBACK, port), timeout_s=limits.TIMEOUT_SECONDS)
         try:
             await client.load_library()
-            identity = calls.configure(
-                QueueKeys(self._spec.name), partition=self._partition, partitions=self._spec.partitions
+            told = calls.configure(
+                QueueKeys(self._spec.name),
+                partition=self._partition,
+                partitions=self._spec.partitions,
+                settings=BrokerSettings.of(self._spec),
             )
-            await client.call(identity)
+            await client.call(told)
         except PartitionedQueueError as error:
             await self.stop()
-            raise BrokerDidNotStart(f"{self.name}: the library cannot be loaded: {error}") from error
+            raise BrokerDidNotStart(f"{self.name}: it cannot be set up: {error}") from error
         finally:
             await client.close()
 
@@ -175,6 +182,20 @@ class Keeper:
                 torn=server.is_torn(),
             )
         return BrokerDidNotStart(f"{self.name}: redis-server {server.how_it_ended()}: {server.last_words()}")
+
+    async def _sweep_until_it_ends(self, server: RedisServer) -> None:
+        """Do its due work when nobody calls, for as long as it runs."""
+        address = BrokerAddress(LOOPBACK, self._record.port)
+        client = BrokerClient(address, timeout_s=limits.TIMEOUT_SECONDS)
+        bell = Bell(address, timeout_s=limits.TIMEOUT_SECONDS)
+        try:
+            async with asyncio.TaskGroup() as group:
+                sweeping = group.create_task(Sweeper(client, bell, [QueueKeys(self._spec.name)]).run())
+                await self._end_of(server)
+                sweeping.cancel()
+        finally:
+            await bell.close()
+            await client.close()
 
     async def _end_of(self, server: RedisServer) -> None:
         while not server.ended():

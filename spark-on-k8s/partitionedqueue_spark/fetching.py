@@ -17,7 +17,7 @@ from partitionedqueue_spark.options import SourceOptions
 from partitionedqueue_spark.rows import Longs
 
 BATCH_BYTES: Final = 16 * 1024 * 1024  # of one record batch, aimed at by the sizes of the round before
-_GONE_HEADER_BYTES: Final = 10  # u64 bytes gone, u16 count gone; then one bit a message
+_GONE_HEADER_BYTES: Final = 14  # u48 bytes gone, u16 count gone, u48 bytes blanked; then one bit a message
 
 
 @dataclass(frozen=True, slots=True)

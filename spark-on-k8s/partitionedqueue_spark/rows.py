@@ -1,6 +1,6 @@
 """Stored messages as Arrow record batches: whole columns cut out of whole replies, nothing decoded message by message.
 
-Only application properties are decoded, and only of messages that have some.
+Only application properties are decoded, with what was changed in them, and only of messages that have some.
 """
 
 import base64
@@ -26,6 +26,7 @@ from pyspark.sql.types import (
 from partitionedqueue.model import limits
 from partitionedqueue.model.errors import InvalidMessage
 from partitionedqueue.model.stored_message import (
+    HAS_CHANGES,
     HAS_MESSAGE_ID,
     HAS_PARTITION_KEY,
     HAS_SESSION_ID,
@@ -73,7 +74,7 @@ _HEADER: Final = np.dtype(
         ("message_id_offset", "<u4"), ("session_id_offset", "<u4"), ("partition_key_offset", "<u4"),
         ("body_offset", "<u4"), ("body_length", "<u4"), ("deliveries_before", "<u4"),
         ("time_to_live_ms", "<i8"), ("scheduled_enqueue_time_ms", "<i8"), ("enqueued_sequence_number", "<i8"),
-        ("sections_offset", "<u4"), ("application_properties_offset", "<u4"),
+        ("changes_offset", "<u4"), ("application_properties_offset", "<u4"),
     ]
 )  # fmt: skip
 
@@ -111,7 +112,7 @@ def record_batch(
             strings("partition_key", HAS_PARTITION_KEY),
             pa.array(header["time_to_live_ms"].astype(np.int64), mask=(flags & HAS_TIME_TO_LIVE) == 0),
             _bodies(whole, header, np.diff(starts, append=len(data)), stored),
-            _application_properties(header["application_properties_offset"], stored),
+            _application_properties(header["application_properties_offset"], (flags & HAS_CHANGES) != 0, stored),
         ],
         schema=_ARROW,
     )
@@ -159,12 +160,15 @@ def _bodies(whole: pa.Array, header: npt.NDArray[Any], sizes: Longs, stored: Seq
     return pa.array([message[start:end] for message, start, end in cuts], type=pa.binary())
 
 
-def _application_properties(offsets: npt.NDArray[Any], stored: Sequence[bytes]) -> pa.Array:
+def _application_properties(
+    offsets: npt.NDArray[Any], changed: npt.NDArray[np.bool_], stored: Sequence[bytes]
+) -> pa.Array:
     kind = pa.map_(pa.string(), pa.string())
-    if not bool(offsets.any()):
+    there = (offsets != 0) | changed
+    if not bool(there.any()):
         return pa.nulls(len(stored), kind)
     rows: list[list[tuple[str, str | None]] | None] = [None] * len(stored)
-    for place in np.flatnonzero(offsets).tolist():
+    for place in np.flatnonzero(there).tolist():
         properties = decode_application_properties(stored[place], int(offsets[place]))
         rows[place] = [(str(name), _text(value)) for name, value in properties.items()]
     return pa.array(rows, type=kind)

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from harness.deliveries import HOUR_MS, numbers, receive, send, settlements
+from harness.deliveries import LOCK_MS, bodies, numbers, receive, send, settlements
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.calls import Call
@@ -13,10 +13,10 @@ from partitionedqueue.model.errors import BrokerFault, ClaimAhead, ClaimFenced, 
 
 
 def claim(broker: BlockingBroker, keys: QueueKeys, start: int, most: int, group: str = "g") -> Claimed:
-    return broker.call(calls.claim(keys, group, "owner", HOUR_MS, start, most))
+    return broker.call(calls.claim(keys, group, "owner", LOCK_MS, start, most))
 
 
-def opened(broker: BlockingBroker, keys: QueueKeys, lease_ms: int = HOUR_MS, group: str = "g") -> None:
+def opened(broker: BlockingBroker, keys: QueueKeys, lease_ms: int = LOCK_MS, group: str = "g") -> None:
     broker.call(calls.claim_open(keys, group, "owner", lease_ms))
 
 
@@ -61,7 +61,7 @@ def test_acknowledging_frees_messages_and_bytes(broker: BlockingBroker, keys: Qu
             pass
         rest = list(range(upto + 1, 1001))
         assert claimed_numbers(broker, keys, upto, 1000) == rest
-        assert broker.call(calls.totals(keys)).bytes == sum(len(b"message %d" % n) for n in rest)
+        assert broker.call(calls.totals(keys)).bytes == sum(map(len, bodies(len(rest), upto + 1)))
     totals = broker.call(calls.totals(keys))
     assert (totals.messages, totals.claimed) == (1000 - steps[-1], 1000 - steps[-1])
 
@@ -85,10 +85,10 @@ def test_a_large_claim_and_its_acknowledgement_go_in_bounded_calls(broker: Block
 def test_a_newer_owner_fences_the_older(broker: BlockingBroker, keys: QueueKeys) -> None:
     send(broker, keys, 10)
     opened(broker, keys)
-    broker.call(calls.claim_open(keys, "g", "newer", HOUR_MS))
+    broker.call(calls.claim_open(keys, "g", "newer", LOCK_MS))
     refused: list[Call[Any]] = [
-        calls.claim(keys, "g", "owner", HOUR_MS, 0, 1),
-        calls.claim_renew(keys, "g", "owner", HOUR_MS),
+        calls.claim(keys, "g", "owner", LOCK_MS, 0, 1),
+        calls.claim_renew(keys, "g", "owner", LOCK_MS),
         calls.claim_acknowledge(keys, "g", "owner", 1),
     ]
     for call in refused:
@@ -162,4 +162,4 @@ def test_a_group_that_was_never_opened_says_so(broker: BlockingBroker, keys: Que
     with pytest.raises(ClaimAhead, match="no claim log here"):
         claim(broker, keys, 0, 1, group="new")
     with pytest.raises(BrokerFault):
-        broker.call(calls.claim_open(keys, "g", "", HOUR_MS))
+        broker.call(calls.claim_open(keys, "g", "", LOCK_MS))

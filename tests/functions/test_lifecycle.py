@@ -1,189 +1,449 @@
-"""The lifecycle table and a real broker, side by side: the same state after every move."""
+"""The model of a partition and a real broker, side by side: the same after every command, at any time, over restarts.
 
-import time
-from collections.abc import Iterator
+    PQ_SEARCH=500 pytest tests/functions/test_lifecycle.py
+
+searches for longer, at random; without it the same few hundred examples run each time.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from harness.deliveries import HOUR_MS, numbers
-from harness.redis_servers import Broker
+from harness.clock import Clock, clocked_library
+from harness.deliveries import LOCK_MS, configure
+from harness.partition_model import DEAD_LETTERS, ROOT, TRANSFERS, Kept, PartitionModel, Settings
+from harness.redis_servers import Broker, running_broker
+from harness.side_by_side import SideBySide
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.keys import QueueKeys
-from partitionedqueue.broker.replies import Settlement
-from partitionedqueue.model.lifecycle import COUNTS_A_DELIVERY, LIFECYCLE, Move, State
+from partitionedqueue.broker.operations import (
+    AbandonOperation,
+    CompleteOperation,
+    DeadLetterOperation,
+    DeferOperation,
+    Operation,
+    SendOperation,
+)
+from partitionedqueue.broker.replies import SessionLock, Settlement
+from partitionedqueue.model.duplicates import fingerprint
+from partitionedqueue.model.lifecycle import Move, State
+from partitionedqueue.model.message import Message
+from partitionedqueue.model.queue_spec import QueueStatus
+from partitionedqueue.model.stored_message import encode, encode_changes
 
 KEYS = QueueKeys("model")
-SHORT_MS = 4
+SEARCH = int(os.environ.get("PQ_SEARCH", "0"))
+SESSIONS = ("anna", "bert", "carl")
+NOBODY = SessionLock("nobody", 1)
+LOCKS_MS = (1, 10, 500, 5_000, -1)
+FAR_MS = 400_000
+SETTLING = (Move.COMPLETE, Move.ABANDON, Move.RELEASE, Move.DEFER, Move.DEAD_LETTER)
+CHANGES = (b"", b"", encode_changes({"tried": True}), encode_changes({"tried": None, "n": 300}))
+
+some_time = st.sampled_from(["none", "none", "none", "due", "just before", "a little", "far"])
 
 
-class Side:
-    """One message as the table sees it."""
+class PartitionMachine(RuleBasedStateMachine):
+    """One example: a queue from its beginning."""
 
-    def __init__(self, body: bytes) -> None:
-        self.state = State.READY
-        self.deliveries = 0
-        self.body = body
-        self.lock = 0
-
-    def move(self, move: Move) -> None:
-        if move in COUNTS_A_DELIVERY:
-            self.deliveries += 1
-        self.state = LIFECYCLE[self.state][move]
-
-
-class BrokerMachine(RuleBasedStateMachine):
-    broker: BlockingBroker
+    server: ClassVar[Broker]
+    broker: ClassVar[BlockingBroker]
+    settings_of_queue: ClassVar[dict[str, Any]] = {}
+    bodies: ClassVar[tuple[int, ...]] = (0, 10, 300)
+    most_at_once: ClassVar[int] = 300
 
     def __init__(self) -> None:
         super().__init__()
         self.broker.raw(("FLUSHALL",))
-        self.broker.call(calls.claim_open(KEYS, "g", "o", HOUR_MS))
-        self.messages: dict[int, Side] = {}
-        self.dead_locks: list[Settlement] = []
+        clock = Clock(self.broker)
+        told = dict(self.settings_of_queue)
+        configure(self.broker, KEYS, **told)
+        quota = told.pop("quota_bytes", 0)
+        model = PartitionModel(clock.now_ms, Settings(**told))
+        self.both = SideBySide(self.broker, KEYS, clock, model, quota)
+        self.sent = 0
+        self.sends: list[tuple[int, list[bytes], list[bytes]]] = []  # numbered ones, to be repeated
+        self.spent: list[tuple[str, Settlement]] = []  # tokens that were given once
+        self.locks: list[SessionLock] = []
+        self.broker.call(calls.claim_open(KEYS, "g", "o", 2**39))
         self.log: list[int] = []
         self.base = 0
 
-    def of(self, state: State) -> list[int]:
-        return sorted(n for n, side in self.messages.items() if side.state is state)
+    # ---- what the rules choose from
 
-    @rule(count=st.integers(1, 300))
-    def send(self, count: int) -> None:
-        first = len(self.messages) + 1
-        stored = [b"message %d" % n for n in range(first, first + count)]
-        assert self.broker.call(calls.send(KEYS, stored)).first == first
-        self.messages |= {first + i: Side(body) for i, body in enumerate(stored)}
+    @property
+    def model(self) -> PartitionModel:
+        return self.both.model
 
-    @rule(most=st.integers(1, 400))
-    def receive(self, most: int) -> None:
-        received = self.broker.call(calls.receive(KEYS, most=most, lock_ms=HOUR_MS))
-        assert numbers(received) == self.of(State.READY)[:most]
-        for run in received.runs:
-            for n in range(run.first, run.first + len(run.messages)):
-                side = self.messages[n]
-                assert run.delivery_count == side.deliveries + 1
-                side.lock = run.lock
-                side.move(Move.RECEIVE)
+    def wait(self, how: str) -> None:
+        """Let time pass, and nobody knows yet but the next command."""
+        event = self.model.next_event()
+        until_due = max(0, event - self.model.now_ms) if event is not None else 0
+        steps = {"due": until_due, "just before": until_due - 1, "a little": 7, "far": FAR_MS}
+        if (step := steps.get(how, 0)) > 0:
+            self.both.let_time_pass(step)
 
-    @rule(most=st.integers(1, 300))
-    def receive_and_delete(self, most: int) -> None:
-        received = self.broker.call(calls.receive(KEYS, most=most, lock_ms=0))
-        assert numbers(received) == self.of(State.READY)[:most]
-        for n in numbers(received):
-            self.messages[n].move(Move.RECEIVE_AND_DELETE)
+    def message(self, data: st.DataObject, session: str | None) -> Message:
+        """A new message, of a kind that this queue knows."""
+        self.sent += 1
+        detects = self.model.settings.dedupe_ms > 0
+        kinds = data.draw(st.integers(0, 9), label="kind")
+        return Message(
+            body=b"%d." % self.sent + bytes(data.draw(st.sampled_from(self.bodies), label="size")),
+            session_id=session,
+            message_id=f"id {self.sent % 7}" if detects and kinds % 3 else None,
+            time_to_live_ms=(5, 600, 50_000)[self.sent % 3] if kinds in (4, 5) else None,
+            scheduled_enqueue_time_ms=(
+                self.model.now_ms + (0, 3, 800, 60_000)[self.sent % 4] if kinds in (5, 6, 7) else None
+            ),
+            application_properties={"n": self.sent, "tried": False} if kinds == 8 else {},
+        )
 
-    @rule(most=st.integers(1, 200))  # fewer runs than one call sweeps
-    def receive_and_let_the_lock_expire(self, most: int) -> None:
-        received = self.broker.call(calls.receive(KEYS, most=most, lock_ms=SHORT_MS))
-        for n in numbers(received):
-            self.messages[n].move(Move.RECEIVE)
-            self.messages[n].move(Move.LOCK_EXPIRED)
-        time.sleep(SHORT_MS / 1000 + 0.003)
-        self.dead_locks += [Settlement(r.lock, r.first, r.first) for r in received.runs]
+    def batch(self, data: st.DataObject) -> tuple[list[bytes], list[bytes]]:
+        """Stored forms and fingerprints of some new messages: many alike, or a few of any kind."""
+        sessions = self.model.settings.sessions
+        session = data.draw(st.sampled_from(SESSIONS), label="session") if sessions else None
+        few = [self.message(data, session) for _ in range(data.draw(st.integers(1, 4), label="messages"))]
+        if data.draw(st.integers(0, 5), label="many") == 0:
+            few *= data.draw(st.integers(1, self.most_at_once // len(few)), label="times")
+        if sessions and data.draw(st.integers(0, 15), label="of two sessions") == 0:
+            few.append(self.message(data, "dora"))
+        detects = self.model.settings.dedupe_ms > 0
+        return [encode(one) for one in few], [fingerprint(one) for one in few] if detects else []
 
-    def some_locked(self, data: st.DataObject) -> list[int]:
-        locked = self.of(State.LOCKED)
-        first = data.draw(st.integers(0, len(locked) - 1))
-        return locked[first : first + data.draw(st.integers(1, 20)) : data.draw(st.integers(1, 3))]
+    def held(self, path: str, session: SessionLock | None) -> list[Kept]:
+        lock = session.lock if session is not None else 0
+        held = self.model.queues[path].of(State.LOCKED, State.DEFERRED_LOCKED)
+        return [kept for kept in held if kept.session_lock == lock]
 
-    @precondition(lambda self: self.of(State.LOCKED))
-    @rule(data=st.data(), move=st.sampled_from([Move.COMPLETE, Move.ABANDON, Move.RELEASE, Move.RENEW_LOCK]))
-    def settle_some(self, data: st.DataObject, move: Move) -> None:
-        chosen = self.some_locked(data)
-        several = [Settlement(self.messages[n].lock, n, n) for n in chosen]
-        if move is Move.COMPLETE:
-            refused = self.broker.call(calls.complete(KEYS, several))
-        elif move is Move.RENEW_LOCK:
-            refused = self.broker.call(calls.renew_lock(KEYS, several, lock_ms=HOUR_MS)).refused
-        else:
-            refused = self.broker.call(calls.abandon(KEYS, several, counted=move is Move.ABANDON))
-        assert refused == []
-        for n in chosen:
-            self.messages[n].move(move)
-        if move is not Move.RENEW_LOCK:
-            self.dead_locks += several
+    def settlements(self, data: st.DataObject, held: Sequence[Kept]) -> list[Settlement]:
+        """Some of what is held: one by one, or as many at once as have one lock and follow each other."""
+        start = data.draw(st.integers(0, len(held) - 1), label="from")
+        step = data.draw(st.sampled_from([1, 1, 2, 3]), label="step")
+        chosen = held[start : start + data.draw(st.sampled_from([1, 2, 20, 500]), label="count") : step]
+        if data.draw(st.booleans(), label="one by one"):
+            return [Settlement(kept.run, kept.sequence, kept.sequence) for kept in chosen]
+        found: list[Settlement] = []
+        for kept in chosen:
+            if found and found[-1].lock == kept.run and found[-1].last + 1 == kept.sequence:
+                found[-1] = found[-1]._replace(last=kept.sequence)
+            else:
+                found.append(Settlement(kept.run, kept.sequence, kept.sequence))
+        return found
 
-    @precondition(lambda self: self.dead_locks)
+    def session(self, data: st.DataObject) -> SessionLock | None:
+        """A session that is held, or sometimes one that was; none where the queue has none."""
+        if not self.model.settings.sessions:
+            return NOBODY if data.draw(st.integers(0, 30), label="names a session") == 30 else None
+        if not self.locks or data.draw(st.integers(0, 20), label="names no session") == 20:
+            return None
+        return data.draw(st.sampled_from(self.locks[-4:]), label="session")
+
+    # ---- the commands
+
+    @rule(data=st.data(), wait=some_time)
+    def send(self, data: st.DataObject, wait: str) -> None:
+        messages, fingerprints = self.batch(data)
+        self.wait(wait)
+        self.both.send(messages, fingerprints)
+
+    @rule(data=st.data(), skip=st.sampled_from([1, 1, 1, 2, 40]))
+    def send_under_a_number(self, data: st.DataObject, skip: int) -> None:
+        number = (self.sends[-1][0] if self.sends else 0) + skip
+        self.sends.append((number, *self.batch(data)))
+        self.both.send(*self.sends[-1][1:], sender="s", number=number)
+
+    @precondition(lambda self: self.sends)
     @rule(data=st.data())
-    def settle_with_a_dead_lock(self, data: st.DataObject) -> None:
-        dead = data.draw(st.sampled_from(self.dead_locks))
-        assert self.broker.call(calls.complete(KEYS, [dead])) == [0]
+    def send_again(self, data: st.DataObject) -> None:
+        number, messages, fingerprints = data.draw(st.sampled_from(self.sends), label="send")
+        self.both.send(messages, fingerprints, sender="s", number=number)
 
-    @rule(most=st.integers(1, 500))
-    def claim(self, most: int) -> None:
-        start = self.base + len(self.log)
-        ready = self.of(State.READY)[:most]
-        end = start
-        while end < start + len(ready):
-            grown = self.broker.call(calls.claim(KEYS, "g", "o", HOUR_MS, start, most)).end
-            assert grown > end
-            end = grown
-        assert end == start + len(ready)
-        for n in ready:
-            self.messages[n].move(Move.CLAIM)
-        self.log += ready
-        entries = self.broker.call(calls.claimed(KEYS, "g", self.base, end)).entries
-        assert [n for e in entries for n in range(e.first, e.first + e.count)] == self.log
+    @rule(
+        data=st.data(),
+        path=st.sampled_from([ROOT, ROOT, ROOT, DEAD_LETTERS]),
+        most=st.sampled_from([1, 2, 10, 100, 1000]),
+        lock_ms=st.sampled_from([*LOCKS_MS, *LOCKS_MS, 0]),
+        bytes_most=st.sampled_from([0, 0, 0, 1, 400]),
+        wait=some_time,
+    )
+    def receive(self, data: st.DataObject, path: str, most: int, lock_ms: int, bytes_most: int, wait: str) -> None:
+        session = self.session(data) if path == ROOT else None
+        self.wait(wait)
+        self.both.receive(path, most, lock_ms, bytes_most, session)
+
+    @rule(
+        data=st.data(),
+        path=st.sampled_from([ROOT, ROOT, ROOT, DEAD_LETTERS]),
+        move=st.sampled_from(SETTLING),
+        changes=st.sampled_from(CHANGES),
+        wait=some_time,
+    )
+    def settle(self, data: st.DataObject, path: str, move: Move, changes: bytes, wait: str) -> None:
+        session = self.session(data) if path == ROOT else None
+        held = self.held(path, session)
+        if not held:
+            return
+        several = self.settlements(data, held)
+        self.wait(wait)
+        self.both.settle(move, path, several, changes, session)
+        self.spent += [(path, one) for one in several]
+
+    @precondition(lambda self: self.spent)
+    @rule(data=st.data(), move=st.sampled_from(SETTLING))
+    def settle_what_was_settled(self, data: st.DataObject, move: Move) -> None:
+        path, one = data.draw(st.sampled_from(self.spent), label="settlement")
+        self.both.settle(move, path, [one, one], b"", self.session(data) if path == ROOT else None)
+
+    @rule(data=st.data(), path=st.sampled_from([ROOT, ROOT, DEAD_LETTERS]), longer=st.integers(0, 9), wait=some_time)
+    def renew_lock(self, data: st.DataObject, path: str, longer: int, wait: str) -> None:
+        held = self.held(path, None)
+        if not held:
+            return
+        several = self.settlements(data, held)
+        latest = max(kept.locked_until_ms for kept in held)
+        self.wait(wait)
+        self.both.renew_lock(path, several, max(1, min(LOCK_MS, latest - self.model.now_ms + longer)))
+
+    @rule(
+        data=st.data(),
+        path=st.sampled_from([ROOT, ROOT, DEAD_LETTERS]),
+        lock_ms=st.sampled_from([*LOCKS_MS, 0]),
+        wait=some_time,
+    )
+    def receive_deferred(self, data: st.DataObject, path: str, lock_ms: int, wait: str) -> None:
+        there = [kept.sequence for kept in self.model.queues[path].of(State.DEFERRED)]
+        wrong = data.draw(st.integers(0, 9), label="wrong") == 0
+        if not there and not wrong:
+            return
+        chosen = data.draw(st.lists(st.sampled_from(there), min_size=1, max_size=9), label="numbers") if there else []
+        chosen = (chosen if wrong else list(dict.fromkeys(chosen))) + ([1] if wrong else [])
+        session = self.session(data) if path == ROOT else None
+        self.wait(wait)
+        self.both.receive_deferred(path, chosen, lock_ms, session)
+
+    @rule(data=st.data(), wait=some_time)
+    def cancel_scheduled(self, data: st.DataObject, wait: str) -> None:
+        there = [kept.sequence for kept in self.model.root.of(State.SCHEDULED)]
+        wrong = data.draw(st.integers(0, 9), label="wrong") == 0
+        chosen = data.draw(st.lists(st.sampled_from(there), min_size=1, max_size=9), label="numbers") if there else []
+        chosen = chosen + [1] if wrong else list(dict.fromkeys(chosen))
+        if not chosen:
+            return
+        self.wait(wait)
+
+        def cancelled() -> int:
+            self.model.cancel_scheduled(chosen)
+            return 1
+
+        self.both.both(calls.cancel_scheduled(KEYS, chosen), cancelled)
+
+    # ---- sessions
+
+    @rule(
+        name=st.sampled_from(["", "", "", *SESSIONS, "dora"]),
+        lock_ms=st.sampled_from([5, 700, 20_000, -1]),
+        wait=some_time,
+    )
+    def accept_session(self, name: str, lock_ms: int, wait: str) -> None:
+        self.wait(wait)
+        if (session := self.both.accept(name, lock_ms)) is not None:
+            self.locks.append(session)
+
+    @precondition(lambda self: self.locks)
+    @rule(data=st.data(), lock_ms=st.sampled_from([5, 700, 20_000, -1]), wait=some_time)
+    def renew_session(self, data: st.DataObject, lock_ms: int, wait: str) -> None:
+        session = data.draw(st.sampled_from(self.locks[-4:]), label="session")
+        self.wait(wait)
+        self.both.renew_session(session, lock_ms)
+
+    @precondition(lambda self: self.locks)
+    @rule(data=st.data(), wait=some_time)
+    def release_session(self, data: st.DataObject, wait: str) -> None:
+        session = data.draw(st.sampled_from(self.locks[-4:]), label="session")
+        self.wait(wait)
+        self.both.release_session(session)
+
+    @precondition(lambda self: self.locks)
+    @rule(data=st.data(), value=st.sampled_from([None, b"", b"here I am", bytes(500)]), wait=some_time)
+    def session_state(self, data: st.DataObject, value: bytes | None, wait: str) -> None:
+        session = data.draw(st.sampled_from(self.locks[-4:]), label="session")
+        self.wait(wait)
+        self.both.both(calls.get_session_state(KEYS, session), lambda: self.model.session_state(session))
+        self.both.keep_session_state(session, value)
+
+    # ---- an owner's commands
+
+    @rule(
+        path=st.sampled_from([ROOT, ROOT, DEAD_LETTERS]),
+        states=st.sampled_from(["a", "d", "s", "ad", "ads"]),
+        part=st.booleans(),
+    )
+    def purge(self, path: str, states: str, part: bool) -> None:
+        upto = max(self.model.queues[path].used, default=0) // 2 if part else 0
+        self.both.purge(path, states, upto)
+
+    @rule(data=st.data(), most=st.sampled_from([1, 3, 1000]), chosen=st.booleans())
+    def resubmit(self, data: st.DataObject, most: int, chosen: bool) -> None:
+        there = [kept.sequence for kept in self.model.queues[DEAD_LETTERS].of(State.READY)]
+        if chosen and there:
+            numbers = data.draw(st.lists(st.sampled_from(there), min_size=1, max_size=5, unique=True), label="numbers")
+            self.both.resubmit(most, numbers + ([10_000] if most == 3 else []))
+        else:
+            self.both.resubmit(most, [])
+
+    @rule(data=st.data(), wait=some_time)
+    def apply(self, data: st.DataObject, wait: str) -> None:
+        session = self.session(data)
+        operations: list[Operation] = []
+        moves: list[tuple[Move, Sequence[Settlement], bytes]] = []
+        for _ in range(data.draw(st.integers(1, 4), label="operations")):
+            held = self.held(ROOT, session)
+            if not held or data.draw(st.booleans(), label="send"):
+                target = data.draw(st.sampled_from([ROOT, ROOT, TRANSFERS]), label="target")
+                messages, fingerprints = self.batch(data)
+                operations.append(SendOperation(messages, b"".join(fingerprints) if target == ROOT else b"", target))
+                continue
+            several = self.settlements(data, held)
+            move, changes = data.draw(st.sampled_from(SETTLING)), data.draw(st.sampled_from(CHANGES))
+            counted = move is Move.ABANDON
+            operation: Operation
+            if move is Move.COMPLETE:
+                operation = CompleteOperation(several)
+            elif move is Move.DEFER:
+                operation = DeferOperation(several, changes)
+            elif move is Move.DEAD_LETTER:
+                operation = DeadLetterOperation(several, changes={"n": 1})
+                changes = encode_changes({"n": 1})
+            else:
+                operation = AbandonOperation(several, counted, changes)
+            operations.append(operation)
+            moves.append((move, several, changes))
+        self.wait(wait)
+        self.both.apply(operations, moves, session)
+
+    @rule(status=st.sampled_from([*QueueStatus, QueueStatus.ACTIVE, QueueStatus.ACTIVE]))
+    def change_status(self, status: QueueStatus) -> None:
+        configure(self.broker, KEYS, status=status)
+        self.model.settings.status = status.value
+
+    # ---- claim logs
+
+    @precondition(lambda self: not self.model.settings.sessions)
+    @rule(most=st.integers(1, 500), wait=some_time)
+    def claim(self, most: int, wait: str) -> None:
+        self.wait(wait)
+        self.base, self.log = self.both.claim(self.base, self.log, most)
 
     @precondition(lambda self: self.log)
     @rule(data=st.data())
     def acknowledge(self, data: st.DataObject) -> None:
-        count = data.draw(st.integers(1, len(self.log)))
-        while self.broker.call(calls.claim_acknowledge(KEYS, "g", "o", self.base + count)):
-            pass
-        for n in self.log[:count]:
-            self.messages[n].move(Move.ACKNOWLEDGE)
-        self.log = self.log[count:]
-        self.base += count
+        count = data.draw(st.integers(1, len(self.log)), label="count")
+        self.both.acknowledge(self.base, self.log[:count])
+        self.base, self.log = self.base + count, self.log[count:]
 
     @precondition(lambda self: self.log)
     @rule()
     def let_the_claims_lapse(self) -> None:
-        self.broker.call(calls.claim_renew(KEYS, "g", "o", 1))
-        time.sleep(0.003)
-        received = self.broker.call(calls.receive(KEYS, most=1, lock_ms=HOUR_MS))
-        for n in self.log:
-            self.messages[n].move(Move.CLAIM_LAPSED)
-        (run,) = received.runs
-        assert run.first == self.of(State.READY)[0]
-        self.messages[run.first].lock = run.lock
-        self.messages[run.first].move(Move.RECEIVE)
-        opened = self.broker.call(calls.claim_open(KEYS, "g", "o", HOUR_MS))
-        assert opened.base == opened.next
-        self.base, self.log = opened.base, []
+        self.base = self.both.lapse(self.log)
+        self.log = []
+
+    # ---- time, and ends of the server
+
+    @rule(how=st.sampled_from(["due", "just before", "a little", "far"]))
+    def let_time_pass(self, how: str) -> None:
+        self.wait(how)
+
+    @rule(how=st.sampled_from(["load the library", "load the file", "kill", "stop"]))
+    def restart(self, how: str) -> None:
+        if how == "load the library":
+            self.server.load_library()
+        elif how == "load the file":
+            self.broker.raw(("DEBUG", "LOADAOF"))
+        else:
+            self.server.kill() if how == "kill" else self.server.stop()
+            self.broker.close()
+            self.server.start()
 
     @invariant()
-    def totals_agree(self) -> None:
-        totals = self.broker.call(calls.totals(KEYS))
-        alive = [side for side in self.messages.values() if side.state is not State.GONE]
-        assert totals.messages == len(alive)
-        assert totals.bytes == sum(len(side.body) for side in alive)
-        assert totals.claimed == len(self.of(State.CLAIMED))
-        assert totals.last == len(self.messages)
+    def agree(self) -> None:
+        self.both.agree()
 
-    @invariant()
-    def peek_agrees(self) -> None:
-        runs = self.broker.call(calls.peek(KEYS, most=1000, bytes_most=1 << 24))
-        shown = [r.first + i for r in runs for i in range(len(r.messages))]
-        alive = [n for n in self.messages if self.messages[n].state is not State.GONE]
-        assert shown == alive[:1000]
+    def teardown(self) -> None:
+        """Everything can still be had, in order, and then nothing is left."""
+        configure(self.broker, KEYS, status=QueueStatus.ACTIVE)
+        self.model.settings.status = QueueStatus.ACTIVE.value
+        if self.log:
+            self.both.acknowledge(self.base, self.log)
+        self.both.empty()
 
 
-@pytest.fixture
-def machine(redis_server: Broker) -> Iterator[type[BrokerMachine]]:
-    with BlockingBroker(redis_server.address) as client:
-        BrokerMachine.broker = client
-        yield BrokerMachine
+class Plain(PartitionMachine):
+    settings_of_queue: ClassVar[dict[str, Any]] = {"lock_ms": 30_000}
 
 
-@pytest.mark.timeout(300)
-def test_a_broker_follows_the_lifecycle_table(machine: type[BrokerMachine]) -> None:
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
-        ),
-    )
+class FewDeliveries(PartitionMachine):
+    settings_of_queue: ClassVar[dict[str, Any]] = {"max_deliveries": 2}
+
+
+class TimeToLive(PartitionMachine):
+    settings_of_queue: ClassVar[dict[str, Any]] = {"ttl_ms": 1_000, "dead_letter_expired": True, "max_deliveries": 3}
+
+
+class Sessions(PartitionMachine):
+    settings_of_queue: ClassVar[dict[str, Any]] = {"sessions": True}
+    most_at_once: ClassVar[int] = 80
+
+
+class SessionsOfAllKinds(PartitionMachine):
+    settings_of_queue: ClassVar[dict[str, Any]] = {
+        "sessions": True,
+        "max_deliveries": 2,
+        "ttl_ms": 5_000,
+        "dead_letter_expired": True,
+        "dedupe_ms": 30_000,
+    }
+    most_at_once: ClassVar[int] = 80
+
+
+class Duplicates(PartitionMachine):
+    settings_of_queue: ClassVar[dict[str, Any]] = {"dedupe_ms": 30_000, "max_deliveries": 5}
+
+
+class TinyQuota(PartitionMachine):
+    settings_of_queue: ClassVar[dict[str, Any]] = {"quota_bytes": 12_000, "max_deliveries": 3}
+    bodies: ClassVar[tuple[int, ...]] = (0, 300, 3_000)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    folder, more = tmp_path_factory.mktemp("lifecycle"), ("--enable-debug-command", "yes")
+    with running_broker(folder, settings=more, library=clocked_library) as running:
+        yield running
+
+
+@pytest.mark.timeout(300 if not SEARCH else 100_000)
+@pytest.mark.parametrize(
+    "kind", [Plain, FewDeliveries, TimeToLive, Sessions, SessionsOfAllKinds, Duplicates, TinyQuota]
+)
+def test_a_broker_does_what_the_model_does(server: Broker, kind: type[PartitionMachine]) -> None:
+    with BlockingBroker(server.address) as client:
+        kind.server, kind.broker = server, client
+        run_state_machine_as_test(
+            kind,
+            settings=settings(
+                max_examples=SEARCH or 25,
+                stateful_step_count=40,
+                deadline=None,
+                derandomize=not SEARCH,
+                database=None,
+                print_blob=True,
+                suppress_health_check=list(HealthCheck),
+            ),
+        )

@@ -6,17 +6,17 @@ acknowledged must be there after `restart()`.
 
 import contextlib
 import random
-import shutil
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import redis
 
+from harness import servers
 from partitionedqueue.broker.library import library_text
 from partitionedqueue.model.placement import BrokerAddress
 
@@ -26,8 +26,8 @@ PORT_ATTEMPTS = 10
 
 
 def redis_server_path() -> str:
-    """Where redis-server is."""
-    path = shutil.which("redis-server")
+    """Where redis-server is: PQ_TEST_SERVER chooses another than PATH's (harness.servers)."""
+    path = servers.chosen_path()
     if path is None:
         raise RuntimeError("these tests need redis-server 7.0 or newer on PATH")
     return path
@@ -53,6 +53,7 @@ class Broker:
     appendonly: bool = True
     fsync: str = "always"
     settings: tuple[str, ...] = ()
+    library: Callable[[], str] = library_text
     port: int = 0
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
@@ -80,7 +81,7 @@ class Broker:
 
     def load_library(self) -> None:
         with contextlib.closing(self.connect()) as connection:
-            connection.function_load(library_text(), replace=True)
+            connection.function_load(self.library(), replace=True)
 
     def connect(self) -> redis.Redis:
         """A plain Redis client, for native commands."""
@@ -150,10 +151,15 @@ class Broker:
 
 
 def start_broker(
-    tmp_path: Path, *, appendonly: bool = True, fsync: str = "always", settings: tuple[str, ...] = ()
+    tmp_path: Path,
+    *,
+    appendonly: bool = True,
+    fsync: str = "always",
+    settings: tuple[str, ...] = (),
+    library: Callable[[], str] = library_text,
 ) -> Broker:
     """Start one broker below `tmp_path`; the caller stops it. `settings` are more redis-server arguments."""
-    broker = Broker(tmp_path, appendonly=appendonly, fsync=fsync, settings=settings)
+    broker = Broker(tmp_path, appendonly=appendonly, fsync=fsync, settings=settings, library=library)
     try:
         broker.start()
     except BaseException:
@@ -163,9 +169,16 @@ def start_broker(
 
 
 @contextlib.contextmanager
-def running_broker(tmp_path: Path, *, appendonly: bool = True, fsync: str = "always") -> Iterator[Broker]:
+def running_broker(
+    tmp_path: Path,
+    *,
+    appendonly: bool = True,
+    fsync: str = "always",
+    settings: tuple[str, ...] = (),
+    library: Callable[[], str] = library_text,
+) -> Iterator[Broker]:
     """One broker for a `with` block."""
-    broker = start_broker(tmp_path, appendonly=appendonly, fsync=fsync)
+    broker = start_broker(tmp_path, appendonly=appendonly, fsync=fsync, settings=settings, library=library)
     try:
         yield broker
     finally:

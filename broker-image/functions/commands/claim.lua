@@ -5,6 +5,7 @@
 --        `ready` messages are left. A call does a bounded part: call again while end grows. Where ordinals from `from` on
 --        were given back, the count goes on behind them; `end` stays `from` as long as there is nothing behind them.
 -- ERROR  CLAIMFENCED  another owner has opened the group · CLAIMAHEAD  the log does not reach `from`
+--        DISABLED · SESSIONREQUIRED  a queue with sessions is received from by session
 --        CLAIMLOST  the lease lapsed and the claims were given back; open the group again
 command('pq_claim', function(queue, argv)
   local name, owner, lease_ms = argv[1], argv[2], whole(argv[3], 1, 2 ^ 40)
@@ -19,20 +20,24 @@ command('pq_claim', function(queue, argv)
   if from > group.next then
     return refusal('CLAIMAHEAD', 'group ' .. name .. ' has claimed up to ' .. text(group.next) .. ', not ' .. text(from))
   end
-  local state = load_state(queue, 'head', 'tail', 'run', 'locked', 'claimed', 'gone')
-  sweep(state, now)
-  give_back_lapsed(state, now, name)
+  local s = load_state(queue)
+  sweep(s, now)
+  give_back_lapsed(s, now, name)
+  local _, refused = session_to_receive_from(s, now, '', '')
+  if refused then
+    save(s)
+    return refused
+  end
   local before, parts, start = group.next, 0, max(from, group.base)
   while group.next < start + most and parts < RUNS_A_CALL do
-    local first, last, deliveries = take(state, start + most - group.next)
+    local first, last, deliveries = take(s, now, start + most - group.next)
     if not first then break end
     log_claim(queue, group, first, last - first + 1, deliveries)
     parts = parts + 1
   end
-  put(state, 'claimed', number(state, 'claimed') + group.next - before)
+  s.claimed = s.claimed + group.next - before
   group.lease = now + lease_ms
   put_group(queue, group)
-  save(state)
-  local ready = number(state, 'tail') - number(state, 'gone') - number(state, 'locked') - number(state, 'claimed')
-  return { group.next > start and min(group.next, start + most) or from, ready }
-end, { 'allow-oom' })
+  save(s)
+  return { group.next > start and min(group.next, start + most) or from, ready(s) }
+end, FREES)

@@ -2,7 +2,8 @@
 -- KEYS   queue
 -- ARGV   group, owner, up to (ordinal)
 -- REPLY  how many ordinals below `up to` are still in the log: call again until it is 0
--- ERROR  CLAIMFENCED · CLAIMLOST  the lease lapsed and the claims were given back; after it was opened again, ordinals
+-- ERROR  CLAIMAHEAD  `up to` is beyond what was claimed
+--        CLAIMFENCED · CLAIMLOST  the lease lapsed and the claims were given back; after it was opened again, ordinals
 --        below `lost` count as acknowledged: pq_claim_open has told of them
 command('pq_claim_acknowledge', function(queue, argv)
   local name, upto = argv[1], whole(argv[3], 0, 2 ^ 52)
@@ -14,14 +15,14 @@ command('pq_claim_acknowledge', function(queue, argv)
   if upto > group.next then
     return refusal('CLAIMAHEAD', 'group ' .. name .. ' has claimed up to ' .. text(group.next) .. ', not ' .. text(upto))
   end
-  local state = load_state(queue, 'in', 'out', 'gone', 'claimed', 'tail')
+  local s = load_state(queue)
   local taken = pop_entries(queue, group, upto - group.base, function(first, last)
     local segment = segment_of(first)
-    local bytes = last - first + 1 == SEGMENT and bytes_left(state, segment) or bytes_of(queue, segment, first, last)
-    remove(state, segment, first, last, bytes)
+    remove(s, segment, first, last, bytes_of(s.queue, segment, first, last))
   end)
-  put(state, 'claimed', number(state, 'claimed') - taken)
+  s.claimed = s.claimed - taken
   put_group(queue, group)
-  save(state)
+  tidy(s)
+  save(s)
   return upto - group.base
-end, { 'allow-oom' })
+end, FREES)

@@ -2,14 +2,15 @@
 -- KEYS   queue
 -- ARGV   group, owner, lease in ms
 -- REPLY  {base, next, lost}: the log holds ordinals [base, next); those below `lost` were given back to the queue
+-- ERROR  TRYAGAIN  claims that were lost are still being given back: call again
 command('pq_claim_open', function(queue, argv)
   local lease_ms = whole(argv[3], 1, 2 ^ 40)
   if not lease_ms or argv[1] == '' or argv[2] == '' then return refusal('BADCALL', 'pq_claim_open takes group, owner and lease') end
   local group = group_of(queue, argv[1])
   if group.lost > group.base then -- a giving back was under way: what is left of it is lost as well
-    local state = load_state(queue, 'run', 'claimed')
-    give_back_claims(state, group)
-    save(state)
+    local s = load_state(queue)
+    give_back_claims(s, group)
+    save(s)
     if group.base < group.next then
       put_group(queue, group)
       return refusal('TRYAGAIN', 'claims of group ' .. argv[1] .. ' are being given back')
@@ -18,4 +19,4 @@ command('pq_claim_open', function(queue, argv)
   group.owner, group.lease = argv[2], now_ms() + lease_ms
   put_group(queue, group)
   return { group.base, group.next, group.lost }
-end, { 'allow-oom' })
+end, FREES)

@@ -12,4 +12,4 @@ command('pq_claim_renew', function(queue, argv)
   group.lease = now_ms() + lease_ms
   put_group(queue, group)
   return group.lease
-end, { 'allow-oom' })
+end, FREES)

@@ -16,7 +16,7 @@ command('pq_claimed', function(queue, argv)
     local entries = call('LRANGE', log_key(queue, argv[1]), at, at + 63)
     if #entries == 0 then break end
     for i = 1, #entries do
-      local first, count, deliveries = unpack_struct(ENTRY, entries[i])
+      local first, count, deliveries = unpack_struct(LOG_ENTRY, entries[i])
       local skip, stop = max(0, from - ordinal), min(count, to - ordinal)
       if stop > skip then
         local n = #reply
@@ -27,4 +27,4 @@ command('pq_claimed', function(queue, argv)
     at = at + #entries
   end
   return reply
-end, { 'no-writes' })
+end, READS)

@@ -1,17 +1,15 @@
 -- pq_complete: takes messages that their receiver has finished with out of the queue.
 -- KEYS   queue
--- ARGV   run, first, last, ... (up to 1000 triples): messages first..last under the lock `run`; each triple is settled
---        whole or refused whole
+-- ARGV   session and the number of its lock ('' and 0 outside of a session), then run, first, last, ... (up to 1000 triples):
+--        messages first..last under the lock `run`; each triple is settled whole or refused whole
 -- REPLY  {place of a refused triple, ...}: its lock has expired, is another's, or the messages were settled already
+-- ERROR  SESSIONLOCKLOST
 command('pq_complete', function(queue, argv)
-  local bad = bad_triples(argv, 1)
-  if bad then return bad end
   local now = now_ms()
-  local state = load_state(queue, 'out', 'gone', 'locked', 'r' .. (argv[1] or ''))
-  local refused = each_lock(state, now, argv, 1, function(run, first, last)
-    local bytes = unlock(state, run, first, last)
-    remove(state, segment_of(first), first, last, bytes)
-  end)
-  save(state)
+  local s, its = begin_settling(queue, argv, now, 3)
+  if not s then return its end
+  local refused = each_lock(s, now, argv, 3, #argv, its, function(run, first, last) complete(s, run, first, last) end)
+  tidy(s)
+  save(s)
   return refused
-end, { 'allow-oom' })
+end, FREES)

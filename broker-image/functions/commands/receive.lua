@@ -1,43 +1,102 @@
 -- pq_receive: hands out the next messages in order, under a lock or for good.
 -- KEYS   queue
--- ARGV   messages at most (1..1000; fewer come where they add up to 4 MB), lock duration in ms (0: receive-and-delete)
--- REPLY  {now in ms, locked until in ms (0: deleted), run, run, ...}
---        run = {number of the lock, first sequence number, delivery count, enqueued-time marks, {message, message, ...}}
-local RECEIVE_BYTES = 4194304 -- a reply ends with the run that reaches it: some ten milliseconds' work
+-- ARGV   messages at most (1..1000), lock duration in ms (-1: the queue's; 0: receive-and-delete), bytes at most (0: 4 MB; the
+--        first message comes whatever its size), session and the number of its lock ('' and 0 outside of a session), and
+--        'places' where the caller fetches the bodies itself, past Lua (not with receive-and-delete)
+-- REPLY  {now in ms, locked until in ms (0: deleted), ask again, run, run, ...}
+--        run = {number of the lock, first sequence number, delivery count, enqueued-time marks, {message, message, ...}}; with
+--        'places' the last is their number: LRANGE gives them for as long as the lock lasts
+--        ask again: the time (ms) from which asking again is worthwhile without being woken; not after now: at once, this
+--        call did a bounded part; -1: nothing waits for its time
+-- ERROR  DISABLED · SESSIONREQUIRED  the queue has sessions · NOSESSIONS  it has none · SESSIONLOCKLOST
+--        LOCKSFULL  receivers hold more locks than there is room for
+local RECEIVE_BYTES = 4194304 -- a reply ends with what reaches it: some ten milliseconds' work
+local RUN_BYTES = 1048576 -- a run of more is cut, so that whatever becomes of it is not much work at once
 
--- How many messages to read at once so that the bytes are looked at in time: by the mean size of what is stored.
-local function messages_a_step(state, most)
-  if most <= 16 then return most end
-  local messages = number(state, 'tail') - number(state, 'gone')
-  local mean = (number(state, 'in') - number(state, 'out')) / max(1, messages)
-  return max(1, floor(RECEIVE_BYTES / max(1, mean)))
+-- Messages that were taken and are not handed out after all.
+local function put_back(s, first, last, deliveries, its)
+  if its then
+    add_back(its, first, last, deliveries)
+  elseif last == s.head and deliveries == 0 then
+    s.head = first - 1
+  else
+    return_run(s, first, last - first + 1, deliveries, '')
+  end
+end
+
+-- Hands out messages first..last of one segment, in runs, as far as they fit into `room` bytes; returns how many, and their
+-- bytes. `first_ever`: the first comes whatever its size.
+local function hand_out(s, reply, first, last, deliveries, lock_ms, until_ms, its, room, first_ever, by_place)
+  local segment = segment_of(first)
+  local bodies = not by_place and bodies_of(s.queue, segment, first, last)
+  local sizes = by_place and sizes_each(sizes_of(s.queue, segment, first, last))
+  local all = last - first + 1
+  local count, total = all, 0
+  for i = 1, all do
+    local size = sizes and sizes[i] or #bodies[i]
+    total = total + size
+    if total > room and not (first_ever and i == 1) then
+      count, total = i - 1, total - size
+      s.more = true
+      put_back(s, first + count, last, deliveries, its)
+      break
+    end
+  end
+  local bytes, from = 0, 1
+  for i = 1, count do
+    bytes = bytes + (sizes and sizes[i] or #bodies[i])
+    if bytes >= RUN_BYTES or i == count then
+      local part, start, stop, id = bodies, first + from - 1, first + i - 1, 0
+      if by_place then part = i - from + 1 elseif from > 1 or i < all then part = { unpack(bodies, from, i) } end
+      if lock_ms > 0 then
+        id = lock(s, start, stop, deliveries + 1, bytes, until_ms, its)
+      else
+        remove(s, segment, start, stop, bytes)
+      end
+      reply[#reply + 1] = { id, start, deliveries + 1, times_of(s.queue, segment, start, stop), part }
+      bytes, from = 0, i + 1
+    end
+  end
+  return count, total
 end
 
 command('pq_receive', function(queue, argv)
-  local most, lock_ms = whole(argv[1], 1, 1000), whole(argv[2], 0, 300000)
-  if not most or not lock_ms then return refusal('BADCALL', 'pq_receive takes 1..1000 messages and 0..300000 ms') end
-  local now = now_ms()
-  local state = load_state(queue, 'head', 'tail', 'run', 'locked')
-  sweep(state, now)
-  give_back_lapsed(state, now)
-  local until_ms = lock_ms > 0 and now + lock_ms or 0
-  local reply, received, sum = { now, until_ms }, 0, 0
-  local step = messages_a_step(state, most)
-  while received < most and sum < RECEIVE_BYTES do
-    local first, last, deliveries = take(state, min(most - received, step))
-    if not first then break end
-    local segment = segment_of(first)
-    local bodies, bytes = bodies_of(queue, segment, first, last), 0
-    for i = 1, #bodies do bytes = bytes + #bodies[i] end
-    local times, id = times_of(queue, segment, first, last), 0
-    if lock_ms > 0 then
-      id = tonumber(lock(state, first, last, deliveries + 1, bytes, until_ms).id)
-    else
-      remove(state, segment, first, last, bytes)
-    end
-    reply[#reply + 1] = { id, first, deliveries + 1, times, bodies }
-    received, sum = received + #bodies, sum + bytes
+  local most, lock_ms, bytes_most = whole(argv[1], 1, 1000), whole(argv[2], -1, 300000), whole(argv[3], 0, 2 ^ 40)
+  local by_place = argv[6] == 'places'
+  if not most or not lock_ms or not bytes_most or not argv[5] or (by_place and lock_ms == 0) then
+    return refusal('BADCALL', 'pq_receive takes 1..1000 messages, -1..300000 ms, bytes, session and session lock')
   end
-  save(state)
+  local now, id = now_ms(), argv[4]
+  local s = id == '' and load_state(queue) or load_state(queue, 's' .. id)
+  sweep(s, now)
+  give_back_lapsed(s, now)
+  local its, no = session_to_receive_from(s, now, id, argv[5])
+  lock_ms = lock_duration(s, lock_ms)
+  no = no or (lock_ms > 0 and locks_full(s))
+  if no then
+    save(s)
+    return no
+  end
+  local until_ms = lock_ms > 0 and (its and its.until_ms or now + lock_ms) or 0
+  if bytes_most == 0 or bytes_most > RECEIVE_BYTES then bytes_most = RECEIVE_BYTES end
+  local reply, received, sum = { now, until_ms, 0 }, 0, 0
+  while received < most do
+    local step = most - received
+    if step > 16 then step = min(step, messages_in(s, bytes_most - sum)) end
+    local first, last, deliveries
+    if its then
+      first, last, deliveries = take_from_session(s, its, now, step)
+    else
+      first, last, deliveries = take(s, now, step)
+    end
+    if not first then break end
+    local count, bytes = hand_out(s, reply, first, last, deliveries, lock_ms, until_ms, its, bytes_most - sum, received == 0,
+      by_place)
+    received, sum = received + count, sum + bytes
+    if first + count <= last then break end
+  end
+  tidy(s)
+  reply[3] = ask_again(s, now)
+  save(s)
   return reply
-end, { 'allow-oom' })
+end, FREES)

@@ -1,23 +1,28 @@
 -- What every command needs: the server's calls, its clock, and numbers written so that none is rounded.
 -- While a library loads on Redis 7.0 neither redis.call nor the globals exist: `bind` fetches them at the first call.
 
-local call, floor, min, max, format, pack, unpack_struct, byte, char, sub, rep
-local SEGMENT = 256 -- messages in one segment; a constant of the layout, also in partitionedqueue.model.limits
-local EMPTY = {}
+call, floor, min, max, format, pack, unpack_struct, byte, char, sub, rep, sort = nil
+SEGMENT = 256 -- messages in one segment; a constant of the layout, also in partitionedqueue.model.limits
+NEVER = 2 ^ 48 - 1
+EMPTY = {}
 
 local function bind()
   call = redis.call
-  floor, min, max = math.floor, math.min, math.max
+  floor, min, max, sort = math.floor, math.min, math.max, table.sort
   format, byte, char, sub, rep = string.format, string.byte, string.char, string.sub, string.rep
   pack, unpack_struct = struct.pack, struct.unpack
 end
 
--- Registers one command. `writes` commands that free memory may run when the broker is full (allow-oom).
-local function command(name, body, flags)
+FREES = { 'allow-oom' } -- commands that may run when the broker is full
+READS = { 'no-writes' }
+reading = false -- whether the command at work may write
+
+function command(name, body, flags)
   redis.register_function{
     function_name = name,
     callback = function(keys, argv)
       if not call then bind() end
+      reading = flags == READS
       return body(keys[1], argv)
     end,
     flags = flags or EMPTY,
@@ -25,22 +30,22 @@ local function command(name, body, flags)
 end
 
 -- Milliseconds since 1970 by the server's clock, the only clock that a promise is measured with.
-local function now_ms()
+function now_ms()
   local t = call('TIME')
   return t[1] * 1000 + floor(t[2] / 1000)
 end
 
--- Lua's own tostring keeps 14 digits; a sequence number has up to 15.
-local function text(number)
+-- Lua's own tostring keeps 14 digits, enough for a run or a segment; a time or a sequence number may have 15.
+function text(number)
   return format('%.0f', number)
 end
 
-local function refusal(code, words)
+function refusal(code, words)
   return redis.error_reply(code .. ' ' .. words)
 end
 
 -- A whole number from ARGV within bounds, or nil.
-local function whole(value, lowest, highest)
+function whole(value, lowest, highest)
   local number = tonumber(value)
   if not number or number ~= floor(number) or number < lowest or number > highest then return nil end
   return number

@@ -8,13 +8,13 @@
 -- `<queue>:log:<group>`    a list of entries: first u64, count u32, deliveries before the claim u32
 -- `<queue>:groups`         groups that hold claims, by lease
 
-local ENTRY = '<I8I4I4'
-local RUNS_A_CALL = 64 -- segments or runs that one claim, acknowledgement or giving back touches
+LOG_ENTRY = '<I8I4I4'
+RUNS_A_CALL = 64 -- segments or runs that one claim, acknowledgement or giving back touches
 
 local function group_key(queue, group) return queue .. ':group:' .. group end
-local function log_key(queue, group) return queue .. ':log:' .. group end
+function log_key(queue, group) return queue .. ':log:' .. group end
 
-local function group_of(queue, name)
+function group_of(queue, name)
   local h = call('HMGET', group_key(queue, name), 'owner', 'lease', 'base', 'next', 'lost')
   return {
     name = name, owner = h[1] or '', lease = tonumber(h[2] or 0), base = tonumber(h[3] or 0),
@@ -22,7 +22,7 @@ local function group_of(queue, name)
   }
 end
 
-local function put_group(queue, group)
+function put_group(queue, group)
   call('HSET', group_key(queue, group.name), 'owner', group.owner, 'lease', text(group.lease), 'base', text(group.base),
     'next', text(group.next), 'lost', text(group.lost))
   if group.next > group.base then
@@ -32,7 +32,7 @@ local function put_group(queue, group)
   end
 end
 
-local function fenced(group, owner)
+function fenced(group, owner)
   if group.owner == owner and owner ~= '' then return nil end
   if group.owner == '' and group.lost > 0 then
     return refusal('CLAIMLOST', 'the lease of group ' .. group.name .. ' lapsed, and its claims were given back')
@@ -45,12 +45,12 @@ end
 
 -- Takes up to `most` messages off the front of a log, piece by piece within segments: part(first, last, deliveries).
 -- Returns how many. Whole pieces only up to RUNS_A_CALL of them: the caller comes back for the rest.
-local function pop_entries(queue, group, most, part)
+function pop_entries(queue, group, most, part)
   local key, taken, parts = log_key(queue, group.name), 0, 0
   while taken < most and parts < RUNS_A_CALL do
     local entry = call('LINDEX', key, 0)
     if not entry then break end
-    local first, count, deliveries = unpack_struct(ENTRY, entry)
+    local first, count, deliveries = unpack_struct(LOG_ENTRY, entry)
     local wanted = min(count, most - taken)
     local done = 0
     while done < wanted and parts < RUNS_A_CALL do
@@ -62,7 +62,7 @@ local function pop_entries(queue, group, most, part)
     if done == count then
       call('LPOP', key)
     else
-      call('LSET', key, 0, pack(ENTRY, first + done, count - done, deliveries))
+      call('LSET', key, 0, pack(LOG_ENTRY, first + done, count - done, deliveries))
     end
     taken = taken + done
   end
@@ -71,36 +71,36 @@ local function pop_entries(queue, group, most, part)
 end
 
 -- Gives what a log still holds back to the queue, each a delivery more, at most RUNS_A_CALL pieces of it.
-local function give_back_claims(state, group)
-  local taken = pop_entries(state.queue, group, group.next - group.base, function(first, last, deliveries)
-    give_back(state, first, last - first + 1, deliveries + 1, '')
+function give_back_claims(s, group)
+  s.claimed = s.claimed - pop_entries(s.queue, group, group.next - group.base, function(first, last, deliveries)
+    give_back(s, first, last, deliveries + 1, false, nil, true)
   end)
-  put(state, 'claimed', number(state, 'claimed') - taken)
 end
 
 -- Gives back claims of a group whose lease has lapsed, at most RUNS_A_CALL pieces of one group a call.
-local function give_back_lapsed(state, now, except)
-  local names = call('ZRANGE', state.queue .. ':groups', '-inf', text(now), 'BYSCORE', 'LIMIT', 0, 2)
+function give_back_lapsed(s, now, except)
+  if s.claimed == 0 then return end
+  local names = call('ZRANGE', s.queue .. ':groups', '-inf', text(now), 'BYSCORE', 'LIMIT', 0, 2)
   local name = names[1] ~= except and names[1] or names[2]
   if not name then return end
-  local group = group_of(state.queue, name)
+  local group = group_of(s.queue, name)
   group.owner, group.lost = '', group.next
-  give_back_claims(state, group)
-  put_group(state.queue, group)
+  give_back_claims(s, group)
+  put_group(s.queue, group)
 end
 
 -- Appends messages first..first+count-1 to a group's log, joined to its last entry where they follow on.
-local function log_claim(queue, group, first, count, deliveries)
+function log_claim(queue, group, first, count, deliveries)
   local key = log_key(queue, group.name)
   local entry = call('LINDEX', key, -1)
   if entry then
-    local before, length, times = unpack_struct(ENTRY, entry)
+    local before, length, times = unpack_struct(LOG_ENTRY, entry)
     if before + length == first and times == deliveries then
-      call('LSET', key, -1, pack(ENTRY, before, length + count, deliveries))
+      call('LSET', key, -1, pack(LOG_ENTRY, before, length + count, deliveries))
       group.next = group.next + count
       return
     end
   end
-  call('RPUSH', key, pack(ENTRY, first, count, deliveries))
+  call('RPUSH', key, pack(LOG_ENTRY, first, count, deliveries))
   group.next = group.next + count
 end

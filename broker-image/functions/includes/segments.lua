@@ -1,52 +1,187 @@
 -- Segments: where bodies live. Message n of a queue is element (n-1) % 256 of the list `<queue>:seg:<(n-1) / 256>`,
 -- so a place is found by arithmetic, a batch is stored by one RPUSH and read by one LRANGE, at any depth.
--- What has left a segment is marked in the state field `g<segment>` (bytes gone, count gone, one bit a message);
--- when all 256 have left, the list is deleted. State field `b<segment>` holds the bytes ever stored before it.
+-- What has left a segment is marked in the state field `g<segment>` (bytes gone, count gone, bytes blanked, one bit a message);
+-- when all 256 have left, the list is deleted.
 --
+-- `<queue>:sizes:<segment>` holds the bytes of each message, u32, so that bodies need not be read to be counted: whatever
+-- enters Lua is copied and hashed, a microsecond a kilobyte.
 -- `<queue>:times:<segment>` holds the enqueued times as marks of 8 bytes, u16 index and u48 milliseconds (little-endian):
--- a mark is valid from its index up to the next mark.
+-- a mark is valid from its index up to the next mark. `<queue>:expiry:<segment>` holds expiries alike, where there are any;
+-- 0 is never.
 
-local function segment_of(sequence)
+GONE = '<I6I2I6'
+local GONE_SIZE = 14
+
+function segment_of(sequence)
   return floor((sequence - 1) / SEGMENT)
 end
 
-local function segment_key(queue, segment)
-  return queue .. ':seg:' .. text(segment)
+function segment_key(queue, segment)
+  return queue .. ':seg:' .. segment
 end
 
 local function times_key(queue, segment)
-  return queue .. ':times:' .. text(segment)
+  return queue .. ':times:' .. segment
 end
 
--- Appends messages argv[first..#argv] behind the tail.
-local function append(state, now, argv, first)
-  local queue, tail, bytes_in = state.queue, number(state, 'tail'), number(state, 'in')
-  local n, i, marked = #argv, first, number(state, 'marked') == now
-  while i <= n do
-    local place = tail % SEGMENT
-    local segment = (tail - place) / SEGMENT
-    local last = min(n, i + SEGMENT - place - 1)
-    if place == 0 then
-      call('ZADD', queue .. ':segments', text(segment), text(segment))
-      put(state, 'b' .. text(segment), bytes_in)
+function sizes_key(queue, segment)
+  return queue .. ':sizes:' .. segment
+end
+
+function expiry_key(queue, segment)
+  return queue .. ':expiry:' .. segment
+end
+
+-- Notes the expiries (0: never) of messages from..to of a list that begins at `place` of the tail's segment.
+local function mark_expiries(s, segment, place, expiries, from, to)
+  local marks, least = {}, s.expiry_least
+  for i = from, to do
+    local at = expiries and expiries[i] or 0
+    if at ~= s.expiry_mark then
+      marks[#marks + 1] = pack('<I2I6', place + i - from, at)
+      s.expiry_mark = at
+      if at > 0 and (least == 0 or at < least) then least = at end
     end
-    if place == 0 or not marked then
-      call('APPEND', times_key(queue, segment), pack('<I2I6', place, now))
-      marked = true
+  end
+  if #marks == 0 then return end
+  local key = expiry_key(s.queue, segment)
+  if s.expiry_least == 0 then
+    s.timed = s.timed + 1
+    if unpack_struct('<I2', marks[1]) > 0 then table.insert(marks, 1, pack('<I2I6', 0, 0)) end
+  end
+  call('APPEND', key, table.concat(marks))
+  if least ~= s.expiry_least then
+    s.expiry_least = least
+    add_due_sooner(s, 'x' .. segment, least)
+  end
+end
+
+local FORMATS = {} -- n → a struct of n sizes
+
+local function format_of(n)
+  FORMATS[n] = FORMATS[n] or '<' .. rep('I4', n)
+  return FORMATS[n]
+end
+
+-- Packed sizes as a table (which has one number more).
+function sizes_each(sizes)
+  return { unpack_struct(format_of(#sizes / 4), sizes) }
+end
+
+-- The sum of packed sizes.
+function sum_of(sizes)
+  local n = #sizes / 4
+  if n == 1 then return (unpack_struct('<I4', sizes)) end
+  local each, sum = sizes_each(sizes), 0
+  for i = 1, n do sum = sum + each[i] end
+  return sum
+end
+
+-- The packed sizes of messages first..last of one segment.
+function sizes_of(queue, segment, first, last)
+  local base = segment * SEGMENT + 1
+  return call('GETRANGE', sizes_key(queue, segment), (first - base) * 4, (last - base) * 4 + 3)
+end
+
+function bytes_of(queue, segment, first, last)
+  return sum_of(sizes_of(queue, segment, first, last))
+end
+
+-- Notes that `count` messages, enqueued at `at`, stand at `place` of the tail's segment. Returns their bytes.
+local function note(s, segment, place, at, sizes, expiries, from, to)
+  local queue = s.queue
+  if place == 0 then
+    call('ZADD', queue .. ':segments', segment, segment)
+    s.expiry_mark, s.expiry_least = 0, 0
+  end
+  if place == 0 or s.marked ~= at then
+    call('APPEND', times_key(queue, segment), pack('<I2I6', place, at))
+    s.marked = at
+  end
+  call('APPEND', sizes_key(queue, segment), sizes)
+  if expiries or s.expiry_mark ~= 0 then mark_expiries(s, segment, place, expiries, from, to) end
+  local bytes, count = sum_of(sizes), to - from + 1
+  s.bytes, s.messages, s.tail = s.bytes + bytes, s.messages + count, s.tail + count
+end
+
+-- Leaves a segment's list as it was before somebody's bodies came to it that no call has taken in.
+local function clear_away(s, segment, place)
+  local key = segment_key(s.queue, segment)
+  if place == 0 then call('UNLINK', key) else call('LTRIM', key, 0, place - 1) end
+end
+
+-- Appends list[from..to] behind the tail, enqueued at `at`; `expiries` where any of them has one.
+function append(s, at, list, from, to, expiries)
+  local i = from
+  while i <= to do
+    local place = s.tail % SEGMENT
+    local segment = (s.tail - place) / SEGMENT
+    local last = min(to, i + SEGMENT - place - 1)
+    local key, sizes, length = segment_key(s.queue, segment), nil, nil
+    if i == last then
+      sizes = pack('<I4', #list[i])
+      length = call('RPUSH', key, list[i])
+    else
+      local each = {}
+      for j = i, last do each[j - i + 1] = #list[j] end
+      sizes = pack(format_of(last - i + 1), unpack(each))
+      length = call('RPUSH', key, unpack(list, i, last))
     end
-    call('RPUSH', segment_key(queue, segment), unpack(argv, i, last))
-    for j = i, last do bytes_in = bytes_in + #argv[j] end
-    tail = tail + last - i + 1
+    if length ~= place + last - i + 1 then
+      clear_away(s, segment, place)
+      call('RPUSH', key, unpack(list, i, last))
+    end
+    note(s, segment, place, at, sizes, expiries, i, last)
     i = last + 1
   end
-  put(state, 'tail', tail)
-  put(state, 'in', bytes_in)
-  put(state, 'marked', now)
+end
+
+-- Takes in `count` bodies that the same transaction has pushed to the end of segment `pushed`'s list, past Lua; `sizes` are
+-- theirs, `expiry` when all of them expire (0: never). Nil where they are not where the tail is: then they are returned.
+function append_pushed(s, at, pushed, count, sizes, expiry)
+  local place = s.tail % SEGMENT
+  local segment = (s.tail - place) / SEGMENT
+  local key = segment_key(s.queue, pushed)
+  if pushed ~= segment or call('LLEN', key) ~= place + count then return take_off(s, pushed, count) end
+  local from, expiries = 1, nil
+  if expiry > 0 then
+    expiries = {}
+    for i = 1, count do expiries[i] = expiry end
+  end
+  while from <= count do
+    local last = min(count, from + SEGMENT - place - 1)
+    if last < count then
+      local next_key = segment_key(s.queue, segment + 1)
+      call('COPY', key, next_key, 'REPLACE')
+      call('LTRIM', key, 0, SEGMENT - 1)
+      call('LTRIM', next_key, SEGMENT, -1)
+      key = next_key
+    end
+    note(s, segment, place, at, sub(sizes, from * 4 - 3, last * 4), expiries, from, last)
+    from, place, segment = last + 1, 0, segment + 1
+  end
+end
+
+-- Takes the `count` bodies off again that were pushed last, and whatever else does not belong there; returns them.
+function take_off(s, pushed, count)
+  local place = s.tail % SEGMENT
+  local segment = (s.tail - place) / SEGMENT
+  local bodies, list = call('RPOP', segment_key(s.queue, pushed), count) or {}, {}
+  for i = 1, #bodies do list[#bodies - i + 1] = bodies[i] end
+  local stays = 0
+  if pushed == segment then
+    stays = place
+  elseif pushed < segment and call('ZSCORE', s.queue .. ':segments', pushed) then
+    stays = SEGMENT
+  end
+  clear_away(s, pushed, stays)
+  return list
 end
 
 -- The marks that cover messages first..last of one segment.
-local function times_of(queue, segment, first, last)
-  local marks = call('GET', times_key(queue, segment)) or ''
+function marks_of(key, segment, first, last)
+  local marks = call('GET', key) or ''
+  if #marks == 8 then return marks end
   local from, to = first - segment * SEGMENT - 1, last - segment * SEGMENT - 1
   local low, high = 0, #marks / 8 - 1
   while low < high do -- the last mark at or before `from`
@@ -58,27 +193,46 @@ local function times_of(queue, segment, first, last)
   return sub(marks, low * 8 + 1, stop * 8)
 end
 
-local function bodies_of(queue, segment, first, last)
+function times_of(queue, segment, first, last)
+  return marks_of(times_key(queue, segment), segment, first, last)
+end
+
+-- Calls part(first, last, value) for the parts of first..last that have one mark.
+function each_mark(marks, segment, first, last, part)
   local base = segment * SEGMENT + 1
+  for at = 1, #marks, 8 do
+    local index, value = unpack_struct('<I2I6', marks, at)
+    local from = max(first, base + index)
+    local to = at + 8 <= #marks and min(last, base + unpack_struct('<I2', marks, at + 8) - 1) or last
+    if from <= to then part(from, to, value) end
+  end
+end
+
+function bodies_of(queue, segment, first, last)
+  local base = segment * SEGMENT + 1
+  if first == last then return { call('LINDEX', segment_key(queue, segment), first - base) } end
   return call('LRANGE', segment_key(queue, segment), first - base, last - base)
 end
 
-local function bytes_of(queue, segment, first, last)
-  local bodies, bytes = bodies_of(queue, segment, first, last), 0
-  for i = 1, #bodies do bytes = bytes + #bodies[i] end
-  return bytes
+-- How many messages make up about `bytes`, by the mean size of what is stored.
+function messages_in(s, bytes)
+  return max(1, floor(bytes / max(1, s.bytes / max(1, s.messages))))
 end
 
 -- ---- sets of messages within one segment or run: one bit each, bit 0 first, lowest bit of a byte first
 
-local function bit_is_set(bits, index)
+function bit_is_set(bits, index)
   local value = byte(bits, floor(index / 8) + 1)
   return value ~= nil and floor(value / 2 ^ (index % 8)) % 2 == 1
 end
 
 -- Sets or clears the bits from..to (zero-based, inclusive).
-local function change_bits(bits, from, to, on)
+function change_bits(bits, from, to, on)
   local first, last = floor(from / 8), floor(to / 8)
+  if first == last then
+    local value, mask = byte(bits, first + 1), 2 ^ (to % 8 + 1) - 2 ^ (from % 8)
+    return sub(bits, 1, first) .. char(on and bit.bor(value, mask) or bit.band(value, 255 - mask)) .. sub(bits, first + 2)
+  end
   local out = {}
   for i = first, last do
     local low = i == first and from % 8 or 0
@@ -91,50 +245,79 @@ local function change_bits(bits, from, to, on)
 end
 
 -- All bits 0..count-1 set.
-local function full_bits(count)
+function full_bits(count)
   return rep('\255', floor(count / 8)) .. (count % 8 > 0 and char(2 ^ (count % 8) - 1) or '')
 end
 
 local NO_BITS
 
--- What has gone from a segment: bytes, count, and the bits of the messages.
-local function gone_of(state, segment)
-  local record = get(state, 'g' .. text(segment))
+-- What has gone from a segment: bytes, count, bytes of these that are blanked, and the bits of the messages.
+function gone_of(s, segment)
+  local record = get(s, 'g' .. segment)
   if record then
-    local bytes, count = unpack_struct('<I8I2', record)
-    return bytes, count, sub(record, 11)
+    local bytes, count, blanked = unpack_struct(GONE, record)
+    return bytes, count, blanked, sub(record, GONE_SIZE + 1)
   end
   NO_BITS = NO_BITS or rep('\0', SEGMENT / 8)
-  return 0, 0, NO_BITS
+  return 0, 0, 0, NO_BITS
 end
 
 -- Takes messages first..last (of one segment, all of them still there, `bytes` in all) out for ever.
-local function remove(state, segment, first, last, bytes)
-  local bytes_gone, count_gone, bits = gone_of(state, segment)
-  local name, count = text(segment), last - first + 1
-  put(state, 'out', number(state, 'out') + bytes)
-  put(state, 'gone', number(state, 'gone') + count)
+function remove(s, segment, first, last, bytes)
+  local bytes_gone, count_gone, blanked, bits = gone_of(s, segment)
+  local count = last - first + 1
+  s.bytes, s.messages = s.bytes - bytes, s.messages - count
   if count_gone + count == SEGMENT then
-    call('UNLINK', segment_key(state.queue, segment), times_key(state.queue, segment))
-    call('ZREM', state.queue .. ':segments', name)
-    drop(state, 'g' .. name)
-    drop(state, 'b' .. name)
+    s.waste = s.waste - (bytes_gone - blanked)
+    call('UNLINK', segment_key(s.queue, segment), times_key(s.queue, segment), sizes_key(s.queue, segment))
+    if s.timed > 0 and call('UNLINK', expiry_key(s.queue, segment)) == 1 then s.timed = s.timed - 1 end
+    call('ZREM', s.queue .. ':segments', segment)
+    if count_gone > 0 then drop(s, 'g' .. segment) end
     return
   end
+  s.waste = s.waste + bytes
   local base = segment * SEGMENT + 1
   bits = change_bits(bits, first - base, last - base, true)
-  put(state, 'g' .. name, pack('<I8I2', bytes_gone + bytes, count_gone + count) .. bits)
+  put(s, 'g' .. segment, pack(GONE, bytes_gone + bytes, count_gone + count, blanked) .. bits)
 end
 
--- The bytes that a full segment still holds: what was stored in it less what has gone. They are read only where the next
--- segment has gone before it.
-local function bytes_left(state, segment)
-  local base = segment * SEGMENT
-  local after = get(state, 'b' .. text(segment + 1))
-  if not after and number(state, 'tail') > base + SEGMENT then
-    return bytes_of(state.queue, segment, base + 1, base + SEGMENT)
+-- Puts another body in a message's place.
+function rewrite(s, sequence, body, bytes_before)
+  local segment = segment_of(sequence)
+  call('LSET', segment_key(s.queue, segment), sequence - segment * SEGMENT - 1, body)
+  call('SETRANGE', sizes_key(s.queue, segment), (sequence - segment * SEGMENT - 1) * 4, pack('<I4', #body))
+  s.bytes = s.bytes + #body - bytes_before
+end
+
+-- ---- tidying: a segment of which some messages stay for long keeps the bodies of those that have gone, until they are
+-- blanked. It is done where much is wasted, one segment a call.
+
+local WASTE_ALLOWED = 4194304 -- and a quarter of what is stored
+local SEGMENT_WASTE = 4096 -- less in one segment is not worth the work
+local SEGMENTS_LOOKED_AT = 8
+
+local function blank(s, segment)
+  local bytes, count, blanked, bits = gone_of(s, segment)
+  local key = segment_key(s.queue, segment)
+  for index = 0, SEGMENT - 1 do
+    if bit_is_set(bits, index) then call('LSET', key, index, '') end
   end
-  after = after or get(state, 'in')
-  local bytes_gone = gone_of(state, segment)
-  return tonumber(after) - number(state, 'b' .. text(segment)) - bytes_gone
+  s.waste = s.waste - (bytes - blanked)
+  put(s, 'g' .. segment, pack(GONE, bytes, count, bytes) .. bits)
+end
+
+function tidy(s)
+  if s.waste <= max(WASTE_ALLOWED, s.bytes / 4) then return end
+  local segments = call('ZRANGE', s.queue .. ':segments', text(s.tidied), '+inf', 'BYSCORE', 'LIMIT', 0, SEGMENTS_LOOKED_AT)
+  s.tidied = 0
+  for i = 1, #segments do
+    local segment = tonumber(segments[i])
+    local bytes, _, blanked = gone_of(s, segment)
+    if #segments == SEGMENTS_LOOKED_AT then s.tidied = segment + 1 end
+    if bytes - blanked >= SEGMENT_WASTE then
+      blank(s, segment)
+      s.tidied = segment + 1
+      return
+    end
+  end
 end

@@ -1,59 +1,235 @@
 -- The state hash of a queue, `<queue>`: read in one call when a command begins, written in one when it ends.
 --
---   tail    sequence number of the last message stored          head    of the last one handed out for the first time
---   in      bytes ever stored                                   out     bytes ever taken out
---   gone    messages ever taken out                             locked  messages under a receiver's lock
---   claimed messages in claim logs                              run     number of the last run
---   partition, partitions  which one this is, of how many (pq_configure)
---   marked  time of the last enqueued-time mark                 r<run>  a run (runs.lua)
---   b<segment>, g<segment>  bytes before, and what has gone from, a segment (segments.lua)
+--   c, k              the counters, packed: COUNTERS of every day, and RARE_COUNTERS
+--   config            what pq_configure was told (config.lua)
+--   r<run>            a run (runs.lua)
+--   g<segment>        what has gone from a segment (segments.lua)
+--   d<segment>        which of its messages are deferred, h<segment> which are scheduled (parked.lua)
+--   s<session>        a session (sessions.lua)
+--   n<sender>         the last sends of a sender (senders.lua)
+--
+-- The counters: tail, the sequence number of the last message stored; head, of the last one handed out for the first time;
+-- holes, how many beyond head are gone or scheduled; messages stored and their bytes; how many of them are locked, claimed,
+-- deferred, scheduled; waste, bytes gone from segments that are still there; run, the number of the last run; runs alive, and
+-- how many of these are returned; swept, up to which run locks have been looked at; fifo_until, the last expiry among the
+-- locks that expire in the order of their runs; due, no work falls due before it; marked, the last enqueued-time mark;
+-- expiry_mark and expiry_least, the last and the least expiry in the tail's segment; timed, segments with expiries;
+-- side_charge, what the rare counters add to the charge.
+-- Rare: sessions, how many are locked, and the bytes of their states; ids..., the two generations of message ids
+-- (duplicates.lua); tidied, the segment tidied last; sub_bytes and sub_charge, of its sub-queues.
 
+COUNTERS = '<B' .. 'I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6'
+RARE_COUNTERS = '<' .. 'I6I6I6I6I6I6I6I6I6I6I6'
 local VALUES_A_CALL = 4000 -- even; Lua unpacks just under 8000
+local FRESH, RARELY -- the counters of a queue that holds nothing; loads the rare ones when one of them is asked for
 
-local function load_state(queue, ...)
-  local values, names = call('HMGET', queue, ...), { ... }
-  local value = {}
-  for i = 1, #names do value[names[i]] = values[i] end
-  return { queue = queue, value = value, changed = {} }
+local function prepare()
+  FRESH = pack(COUNTERS, LAYOUT_VERSION,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NEVER, 0, 0, 0, 0, 0)
+  RARELY = { __index = function(s, name)
+    if rawget(s, 'rare') ~= nil then return nil end
+    local rare = get(s, 'k')
+    s.rare = rare
+    if rare then
+      s.sessions, s.sessions_locked, s.state_bytes, s.ids, s.ids_start, s.ids_count, s.ids_before,
+      s.ids_before_count, s.tidied, s.sub_bytes, s.sub_charge
+        = unpack_struct(RARE_COUNTERS, rare)
+    else
+      s.sessions, s.sessions_locked, s.state_bytes, s.ids, s.ids_start, s.ids_count, s.ids_before,
+      s.ids_before_count, s.tidied, s.sub_bytes, s.sub_charge
+        = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+    end
+    return rawget(s, name)
+  end }
+end
+
+function fresh_counters()
+  if not FRESH then prepare() end
+  return FRESH
+end
+
+function load_state(queue, ...)
+  if not FRESH then prepare() end
+  local values = call('HMGET', queue, 'c', 'config', ...)
+  local packed = values[1]
+  if not packed then
+    if call('EXISTS', queue) == 1 and migrate(queue) then return load_state(queue, ...) end
+    packed = FRESH
+  elseif byte(packed) ~= LAYOUT_VERSION then
+    error(refusal('NEWERLAYOUT', 'the data has layout ' .. byte(packed) .. ', and this library knows layouts up to '
+      .. LAYOUT_VERSION .. ': run the newer version that wrote it'))
+  end
+  local value, names = {}, { ... }
+  for i = 1, #names do value[names[i]] = values[i + 2] end
+  local _,
+    tail, head, holes, messages, bytes, locked, claimed, deferred, scheduled, waste, run, runs, returned, swept,
+    fifo_until, due, marked, expiry_mark, expiry_least, timed, side_charge
+    = unpack_struct(COUNTERS, packed)
+  return setmetatable({
+    queue = queue, packed = packed, config = config_of(values[2]), value = value, changed = {}, work = 0,
+    tail = tail, head = head, holes = holes, messages = messages, bytes = bytes, locked = locked, claimed = claimed,
+    deferred = deferred, scheduled = scheduled, waste = waste, run = run, runs = runs, returned = returned,
+    swept = swept, fifo_until = fifo_until, due = due, marked = marked, expiry_mark = expiry_mark,
+    expiry_least = expiry_least, timed = timed, side_charge = side_charge,
+    was_ready = messages - locked - claimed - deferred - scheduled, was_due = due,
+    subs = false, its_sessions = false, more = false, its = false,
+  }, RARELY)
+end
+
+-- What a partition's memory is charged with, in bytes: an upper bound of what it takes. Measured by benchmarks/broker_memory.py.
+local MESSAGE_CHARGE, RUN_CHARGE, PARKED_CHARGE, SESSION_CHARGE, ID_CHARGE = 32, 160, 16, 480, 112
+
+local function packed_counters(s)
+  return pack(COUNTERS, LAYOUT_VERSION,
+    s.tail, s.head, s.holes, s.messages, s.bytes, s.locked, s.claimed, s.deferred, s.scheduled, s.waste, s.run,
+    s.runs, s.returned, s.swept, s.fifo_until, s.due, s.marked, s.expiry_mark, s.expiry_least, s.timed,
+    s.side_charge)
+end
+
+-- Writes the rare counters where they were asked for and have changed.
+local function put_rare(s)
+  if rawget(s, 'rare') == nil then return end
+  local rare = pack(RARE_COUNTERS,
+    s.sessions, s.sessions_locked, s.state_bytes, s.ids, s.ids_start, s.ids_count, s.ids_before, s.ids_before_count,
+    s.tidied, s.sub_bytes, s.sub_charge)
+  if rare == s.rare then return end
+  s.side_charge = s.sub_charge + s.state_bytes + SESSION_CHARGE * s.sessions + ID_CHARGE * (s.ids_count + s.ids_before_count)
+  put(s, 'k', rare)
 end
 
 -- A field's value, or false.
-local function get(state, name)
-  local value = state.value[name]
+function get(s, name)
+  local value = s.value[name]
   if value == nil then
-    value = call('HGET', state.queue, name)
-    state.value[name] = value
+    value = call('HGET', s.queue, name)
+    s.value[name] = value
   end
   return value
 end
 
-local function number(state, name)
-  return tonumber(get(state, name) or 0)
+function put(s, name, value)
+  s.value[name] = value
+  s.changed[name] = true
 end
 
-local function put(state, name, value)
-  state.value[name] = value
-  state.changed[name] = true
+function drop(s, name)
+  s.value[name] = false
+  s.changed[name] = true
 end
 
-local function drop(state, name)
-  put(state, name, false)
+-- Messages that a receiver could have now.
+function ready(s)
+  return s.messages - s.locked - s.claimed - s.deferred - s.scheduled
 end
 
-local function save(state)
+-- ---- due work: `<queue>:due` has what falls due, by time. A member is a run whose lock expires out of turn, or a letter and
+-- what it is about: x<segment> messages expire, s<segment> scheduled ones come, l<session> its lock expires, n<sender> it is
+-- forgotten, i the ids of a generation are forgotten.
+
+function add_due(s, member, at)
+  call('ZADD', s.queue .. ':due', text(at), member)
+  if at < s.due then s.due = at end
+end
+
+-- The same, unless it is due sooner already.
+function add_due_sooner(s, member, at)
+  call('ZADD', s.queue .. ':due', 'LT', text(at), member)
+  if at < s.due then s.due = at end
+end
+
+function not_due(s, member)
+  call('ZREM', s.queue .. ':due', member)
+end
+
+-- ---- sub-queues: $DeadLetterQueue and $Transfer, each with a state of its own, written together with their queue's
+
+function sub_queue(s, suffix)
+  s.subs = s.subs or {}
+  local its = s.subs[suffix]
+  if not its then
+    its = load_state(s.queue .. suffix)
+    s.subs[suffix] = its
+  end
+  return its
+end
+
+-- The charge of a queue, without its sub-queues and what else is rare.
+local function own_charge(bytes, waste, messages, runs, parked)
+  return bytes + waste + MESSAGE_CHARGE * messages + RUN_CHARGE * runs + PARKED_CHARGE * parked
+end
+
+function charge_of(s)
+  put_rare(s)
+  return own_charge(s.bytes, s.waste, s.messages, s.runs, s.deferred + s.scheduled) + s.side_charge
+end
+
+-- What storing messages adds to the charge.
+function charge_for(bytes, messages)
+  return bytes + MESSAGE_CHARGE * messages
+end
+
+-- ---- writing
+
+function write_fields(s)
+  put_rare(s)
   local fields, dead, n = {}, {}, 0
-  for name in pairs(state.changed) do
-    local value = state.value[name]
-    if value == false then
-      dead[#dead + 1] = name
-    else
-      fields[n + 1] = name
-      fields[n + 2] = type(value) == 'number' and text(value) or value
+  local packed, value = packed_counters(s), s.value
+  if packed ~= s.packed then
+    fields[1], fields[2], n = 'c', packed, 2
+  end
+  for name in pairs(s.changed) do
+    if value[name] then
+      fields[n + 1], fields[n + 2] = name, value[name]
       n = n + 2
+    else
+      dead[#dead + 1] = name
     end
   end
-  for i = 1, n, VALUES_A_CALL do call('HSET', state.queue, unpack(fields, i, min(n, i + VALUES_A_CALL - 1))) end
-  for i = 1, #dead, VALUES_A_CALL do
-    call('HDEL', state.queue, unpack(dead, i, min(#dead, i + VALUES_A_CALL - 1)))
+  for i = 1, n, VALUES_A_CALL do call('HSET', s.queue, unpack(fields, i, min(n, i + VALUES_A_CALL - 1))) end
+  for i = 1, #dead, VALUES_A_CALL do call('HDEL', s.queue, unpack(dead, i, min(#dead, i + VALUES_A_CALL - 1))) end
+end
+
+
+
+-- Writes a queue and its sub-queues; returns by how much their bytes and their charge have grown.
+function write(s)
+  local _, _, _, _, messages, bytes, _, _, deferred, scheduled, waste, _, runs = unpack_struct(COUNTERS, s.packed)
+  local sub_bytes, sub_charge = 0, 0
+  if s.subs then
+    for _, its in pairs(s.subs) do
+      local more_bytes, more_charge = write(its)
+      sub_bytes, sub_charge = sub_bytes + more_bytes, sub_charge + more_charge
+    end
+  end
+  if root_of(s.queue) == s.queue then
+    s.sub_bytes, s.sub_charge = s.sub_bytes + sub_bytes, s.sub_charge + sub_charge
+  end
+  if s.its_sessions then finish_sessions(s) end
+  write_fields(s)
+  -- Whoever waits is told: something is ready where nothing was, or something falls due sooner than was known.
+  if (ready(s) > 0 and s.was_ready <= 0 and not s.config.has_sessions) or s.due < s.was_due then
+    call('PUBLISH', s.queue .. ':wake', '')
+  end
+  local before = own_charge(bytes, waste, messages, runs, deferred + scheduled)
+  return sub_bytes + s.bytes - bytes,
+    sub_charge + own_charge(s.bytes, s.waste, s.messages, s.runs, s.deferred + s.scheduled) - before
+end
+
+-- Ends a command that may have changed something.
+function save(s)
+  local root = root_of(s.queue)
+  if root == s.queue and not s.subs then
+    if s.its_sessions then finish_sessions(s) end
+    write_fields(s)
+    if (s.was_ready <= 0 and ready(s) > 0 and not s.config.has_sessions) or s.due < s.was_due then
+      call('PUBLISH', s.queue .. ':wake', '')
+    end
+    return
+  end
+  local bytes, charge = write(s)
+  if root ~= s.queue and (bytes ~= 0 or charge ~= 0) then
+    local of = load_state(root)
+    of.sub_bytes, of.sub_charge = of.sub_bytes + bytes, of.sub_charge + charge
+    write_fields(of)
   end
 end

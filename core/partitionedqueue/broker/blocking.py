@@ -10,7 +10,7 @@ import hiredis
 
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.calls import Argument, Call
-from partitionedqueue.broker.library import library_text, library_version
+from partitionedqueue.broker.library import library_text, must_load
 from partitionedqueue.broker.refusals import error_of
 from partitionedqueue.broker.replies import Raw
 from partitionedqueue.model import limits
@@ -102,9 +102,10 @@ class BlockingBroker:
         return replies
 
     def load_library(self) -> None:
-        """Load this version of the library, if the broker does not run it yet."""
+        """Load this program's library, unless the broker runs it or a later one. Raises BrokerTooNew."""
         try:
-            if self.call(calls.about()).library == library_version():
+            about = self.call(calls.about())
+            if not must_load(about.library, about.layout, self.address):
                 return
         except BrokerUnavailable as error:
             if "no library" not in str(error):

@@ -3,28 +3,44 @@
 Contracts are in the heads of broker-image/functions/commands/*.lua. Sequence numbers are a partition's own 48 bits.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
 from partitionedqueue.broker import replies
 from partitionedqueue.broker.keys import QueueKeys
+from partitionedqueue.broker.operations import (
+    NO_CHANGES,
+    Operation,
+    Word,
+    counted_word,
+    dead_letter_changes,
+    flat,
+)
 from partitionedqueue.broker.replies import (
     About,
+    AcceptedSession,
     Claimed,
     ClaimedRange,
     ClaimLog,
-    PeekedRun,
+    Moved,
+    Peeked,
     Raw,
     Received,
     Renewed,
     SendResult,
+    SessionLock,
     Settlement,
+    Swept,
     Totals,
 )
+from partitionedqueue.broker.settings import BrokerSettings
+from partitionedqueue.model.message import PropertyValue
 
 T = TypeVar("T")
-Argument: TypeAlias = bytes | str | int
+Argument: TypeAlias = Word
+QUEUES_LOCK = -1
+"""A lock as long as the queue's own lockDuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,48 +62,193 @@ def _read(parse: Callable[[Raw], T], function: str, key: str, *arguments: Argume
     return Call(("FCALL_RO", function, 1, key, *arguments), parse, repeatable=True)
 
 
-def configure(keys: QueueKeys, *, partition: int, partitions: int) -> Call[int]:
-    """Say which partition a broker holds; one that holds another refuses (Misplaced)."""
-    return _write(replies.number, "pq_configure", keys.state, partition, partitions, repeatable=True)
+def _held(session: SessionLock | None) -> tuple[Argument, ...]:
+    """How commands say in which session they act: '' and 0 where in none."""
+    return ("", 0) if session is None else session
 
 
-def send(keys: QueueKeys, messages: Sequence[bytes], *, sender: str = "", number: int = 0) -> Call[SendResult]:
-    """Store a batch of stored forms, all or none. With a sender and a number it may be repeated: it is stored once."""
-    return _write(replies.send, "pq_send", keys.state, sender, number, *messages, repeatable=bool(sender))
+def configure(keys: QueueKeys, *, partition: int, partitions: int, settings: BrokerSettings | None = None) -> Call[int]:
+    """Say which partition a broker holds (one that holds another refuses: Misplaced), and what its queue is like."""
+    told = settings.words() if settings is not None else ()
+    return _write(replies.number, "pq_configure", keys.state, partition, partitions, *told, repeatable=True)
 
 
-def receive(keys: QueueKeys, *, most: int, lock_ms: int) -> Call[Received]:
-    """Receive up to `most` messages (1..1000) under a lock of `lock_ms`; 0 is receive-and-delete."""
-    return _write(replies.received, "pq_receive", keys.state, most, lock_ms)
+def send(
+    keys: QueueKeys, messages: Sequence[bytes], *, sender: str = "", number: int = 0, fingerprints: bytes = b""
+) -> Call[SendResult]:
+    """Store a batch of stored forms, all or none. With a sender and a number it may be repeated: it is stored once.
+
+    A queue that detects duplicates needs the messages' `fingerprints` (model.duplicates); others do without.
+    """
+    words: tuple[Argument, ...] = (sender, number, fingerprints, *messages)
+    return _write(replies.send, "pq_send", keys.state, *words, repeatable=bool(sender))
 
 
-def _flat(settlements: Sequence[Settlement]) -> tuple[int, ...]:
-    return tuple(number for settlement in settlements for number in settlement)
+def receive(
+    keys: QueueKeys,
+    *,
+    most: int,
+    lock_ms: int = QUEUES_LOCK,
+    bytes_most: int = 0,
+    session: SessionLock | None = None,
+) -> Call[Received]:
+    """Receive up to `most` messages (1..1000) under a lock of `lock_ms`; 0 is receive-and-delete.
+
+    `bytes_most` 0 is the broker's own bound of 4 MB; the first message comes whatever its size.
+    """
+    words = (most, lock_ms, bytes_most, *_held(session))
+    return _write(replies.received, "pq_receive", keys.state, *words)
 
 
-def complete(keys: QueueKeys, settlements: Sequence[Settlement]) -> Call[list[int]]:
+def complete(
+    keys: QueueKeys, settlements: Sequence[Settlement], *, session: SessionLock | None = None
+) -> Call[list[int]]:
     """Remove messages that their receiver has finished with; gives the places of those refused (LockLost)."""
-    return _write(replies.places, "pq_complete", keys.state, *_flat(settlements))
+    return _write(replies.places, "pq_complete", keys.state, *_held(session), *flat(settlements))
 
 
-def abandon(keys: QueueKeys, settlements: Sequence[Settlement], *, counted: bool = True) -> Call[list[int]]:
-    """Give messages back; `counted` false is AMQP's released: this delivery does not count."""
-    return _write(replies.places, "pq_abandon", keys.state, "counted" if counted else "uncounted", *_flat(settlements))
+def abandon(
+    keys: QueueKeys,
+    settlements: Sequence[Settlement],
+    *,
+    counted: bool = True,
+    changes: bytes = b"",
+    session: SessionLock | None = None,
+) -> Call[list[int]]:
+    """Give messages back, changed; `counted` false is AMQP's released: this delivery does not count."""
+    words = (*_held(session), counted_word(counted), changes, *flat(settlements))
+    return _write(replies.places, "pq_abandon", keys.state, *words)
 
 
-def renew_lock(keys: QueueKeys, settlements: Sequence[Settlement], *, lock_ms: int) -> Call[Renewed]:
-    """Keep messages locked for another `lock_ms` from now."""
-    return _write(replies.renewed, "pq_renew_lock", keys.state, lock_ms, *_flat(settlements))
+def defer(
+    keys: QueueKeys, settlements: Sequence[Settlement], *, changes: bytes = b"", session: SessionLock | None = None
+) -> Call[list[int]]:
+    """Put messages aside, changed; `receive_deferred` has them back by their sequence numbers."""
+    words = (*_held(session), changes, *flat(settlements))
+    return _write(replies.places, "pq_defer", keys.state, *words)
 
 
-def peek(keys: QueueKeys, *, from_sequence: int = 1, most: int, bytes_most: int) -> Call[list[PeekedRun]]:
-    """Show up to `most` messages from a sequence number on."""
-    return _read(replies.peeked, "pq_peek", keys.state, from_sequence, most, bytes_most)
+def dead_letter(
+    keys: QueueKeys,
+    settlements: Sequence[Settlement],
+    *,
+    reason: str = "",
+    description: str = "",
+    changes: Mapping[str, PropertyValue] = NO_CHANGES,
+    session: SessionLock | None = None,
+) -> Call[list[int]]:
+    """Move messages to the dead-letter queue, changed. Raises InvalidMessage for a reason that is too long."""
+    told = dead_letter_changes(reason, description, changes)
+    words = (*_held(session), told, *flat(settlements))
+    return _write(replies.places, "pq_dead_letter", keys.state, *words)
+
+
+def renew_lock(keys: QueueKeys, settlements: Sequence[Settlement], *, lock_ms: int = QUEUES_LOCK) -> Call[Renewed]:
+    """Keep messages locked for another `lock_ms` from now; those of a session are held by `renew_session`."""
+    return _write(replies.renewed, "pq_renew_lock", keys.state, lock_ms, *flat(settlements), repeatable=True)
+
+
+def receive_deferred(
+    keys: QueueKeys, sequences: Sequence[int], *, lock_ms: int = QUEUES_LOCK, session: SessionLock | None = None
+) -> Call[Received]:
+    """Receive deferred messages by their sequence numbers, all or none (MessageNotFound)."""
+    words = (*_held(session), lock_ms, *sequences)
+    return _write(replies.received_deferred, "pq_receive_deferred", keys.state, *words)
+
+
+def cancel_scheduled(keys: QueueKeys, sequences: Sequence[int]) -> Call[int]:
+    """Remove scheduled messages before their time, all or none (MessageNotFound)."""
+    return _write(replies.number, "pq_cancel_scheduled", keys.state, *sequences)
+
+
+def peek(
+    keys: QueueKeys, *, from_sequence: int = 1, most: int, bytes_most: int, states: str = "", session: str = ""
+) -> Call[Peeked]:
+    """Show up to `most` messages from a sequence number on; go on from `next` until it is 0.
+
+    `states` are letters: a(ctive), d(eferred), s(cheduled); none for all. `session` is an id; '' for all.
+    """
+    return _read(replies.peeked, "pq_peek", keys.state, from_sequence, most, bytes_most, states, session)
+
+
+def accept_session(keys: QueueKeys, session_id: str = "", *, lock_ms: int = QUEUES_LOCK) -> Call[AcceptedSession]:
+    """Lock a session (SessionCannotBeLocked), or the next one that has something to receive."""
+    return _write(replies.accepted_session, "pq_accept_session", keys.state, session_id, lock_ms)
+
+
+def renew_session(keys: QueueKeys, session: SessionLock, *, lock_ms: int = QUEUES_LOCK) -> Call[int]:
+    """Keep a session, and all that is held in it, for another `lock_ms`; gives until when, in ms since 1970."""
+    return _write(replies.number, "pq_renew_session", keys.state, *session, lock_ms, repeatable=True)
+
+
+def release_session(keys: QueueKeys, session: SessionLock) -> Call[int]:
+    """Let a session go; what was held in it goes back, uncounted."""
+    return _write(replies.number, "pq_release_session", keys.state, *session)
+
+
+def get_session_state(keys: QueueKeys, session: SessionLock) -> Call[bytes | None]:
+    """What was last kept with a session, if anything."""
+    return _write(replies.state, "pq_session_state", keys.state, *session, "get", "", repeatable=True)
+
+
+def set_session_state(keys: QueueKeys, session: SessionLock, value: bytes | None) -> Call[int]:
+    """Keep something with a session; None removes it."""
+    how = "clear" if value is None else "set"
+    return _write(replies.number, "pq_session_state", keys.state, *session, how, value or b"")
+
+
+def list_sessions(keys: QueueKeys, *, skip: int = 0, most: int = 100) -> Call[list[str]]:
+    """The ids of sessions that have messages, a state or a lock."""
+    return _read(replies.names, "pq_list_sessions", keys.state, skip, most)
+
+
+def purge(keys: QueueKeys, *, states: str = "ads", upto: int = 0, cursor: int = 0) -> Call[Moved]:
+    """Remove messages by state (letters as in `peek`), locked and claimed ones not.
+
+    Call again with the reply's `upto`, and its `more` as the cursor, until that is 0.
+    """
+    return _write(replies.moved, "pq_purge", keys.state, states, upto, cursor, repeatable=True)
+
+
+def resubmit(keys: QueueKeys, *, most: int = 1000, upto: int = 0, sequences: Sequence[int] = ()) -> Call[Moved]:
+    """Move dead letters back to their queue; `keys` are the dead-letter queue's.
+
+    Without sequence numbers it takes them in order; call again with the reply's `upto` while there are `more`. With
+    them, all or none (MessageNotFound).
+    """
+    return _write(replies.moved, "pq_resubmit", keys.state, most, upto, *sequences)
+
+
+def apply(
+    keys: QueueKeys,
+    operations: Sequence[Operation],
+    *,
+    sender: str = "",
+    number: int = 0,
+    session: SessionLock | None = None,
+) -> Call[list[int]]:
+    """Carry out a transaction; gives for each operation the first sequence number of what it sent, or 0.
+
+    Nothing at all where this very transaction was carried out before. A lock that is lost refuses all of it (LockLost).
+    """
+    words = [word for operation in operations for word in operation.words()]
+    fixed = (sender, number, *_held(session))
+    return _write(replies.places, "pq_apply", keys.state, *fixed, *words, repeatable=bool(sender))
 
 
 def totals(keys: QueueKeys) -> Call[Totals]:
-    """How the partition stands."""
-    return _read(replies.totals, "pq_totals", keys.state)
+    """How the partition stands, once some of what is due is done."""
+    return _write(replies.totals, "pq_totals", keys.state, repeatable=True)
+
+
+def next_due(keys: QueueKeys) -> Call[int]:
+    """When the next work that waits for its time falls due, in ms since 1970; -1: there is none."""
+    return _read(replies.number, "pq_next_due", keys.state)
+
+
+def sweep(keys: QueueKeys) -> Call[Swept]:
+    """Do some of what is due, in the sub-queues too; gives `next_due`, and call again if that is now or before."""
+    return _write(replies.swept, "pq_sweep", keys.state, repeatable=True)
 
 
 def about() -> Call[About]:

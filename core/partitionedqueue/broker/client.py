@@ -9,7 +9,7 @@ import hiredis
 
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.calls import Argument, Call
-from partitionedqueue.broker.library import library_text, library_version
+from partitionedqueue.broker.library import library_text, must_load
 from partitionedqueue.broker.refusals import error_of
 from partitionedqueue.broker.replies import Raw
 from partitionedqueue.model import limits
@@ -158,9 +158,10 @@ class BrokerClient:
             delay = min(delay * 2, limits.RECONNECT_DELAY_S_MAX)
 
     async def load_library(self) -> None:
-        """Load this version of the library, if the broker does not run it yet."""
+        """Load this program's library, unless the broker runs it or a later one. Raises BrokerTooNew."""
         try:
-            if (await self.call(calls.about())).library == library_version():
+            about = await self.call(calls.about())
+            if not must_load(about.library, about.layout, self.address):
                 return
         except BrokerUnavailable as error:
             if "no library" not in str(error):

@@ -1,7 +1,8 @@
 """Replies of the library's commands, as values. The contracts are in the heads of the Lua files."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
+from enum import IntEnum
 from typing import Any, NamedTuple, TypeAlias
 
 from partitionedqueue.model.errors import BrokerFault
@@ -18,17 +19,29 @@ class Settlement(NamedTuple):
     last: int
 
 
+class SessionLock(NamedTuple):
+    """A session that its receiver holds, and the number of the lock that it holds it under."""
+
+    session_id: str
+    lock: int
+
+
 @dataclass(frozen=True, slots=True)
 class SendResult:
-    """Where a batch begins and when it was stored; both 0 for a duplicate, a send that had been stored before."""
+    """Where a batch begins and when it was stored.
+
+    `duplicates` are the places of the messages that the queue has already and that were dropped; the others are
+    numbered first, first + 1, ... `first` is 0 where none was stored.
+    """
 
     first: int
     enqueued_time_ms: int
+    duplicates: list[int] = field(default_factory=list)
 
     @property
-    def duplicate(self) -> bool:
-        """Whether this very send had been stored before."""
-        return self.first == 0
+    def stored_before(self) -> bool:
+        """Whether this very send had been stored before; what became of each message is not told again."""
+        return self.enqueued_time_ms == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +57,15 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What a receive gave. Times in ms since 1970, by the broker's clock."""
+    """What a receive gave. Times in ms since 1970, by the broker's clock.
+
+    From `ask_again_ms` on, asking again is worthwhile without being woken: at once where it is not after `now_ms`;
+    -1 where nothing waits for its time.
+    """
 
     now_ms: int
     locked_until_ms: int
+    ask_again_ms: int
     runs: list[Run]
 
 
@@ -59,31 +77,90 @@ class Renewed:
     refused: list[int]
 
 
+class PeekedState(IntEnum):
+    """The states that a peek tells apart; Azure's numbers."""
+
+    ACTIVE = 0
+    DEFERRED = 1
+    SCHEDULED = 2
+
+
 @dataclass(frozen=True, slots=True)
 class PeekedRun:
-    """Messages that follow each other, shown."""
+    """Messages that follow each other, shown. `deliveries` so far: of deferred and returned ones, otherwise 0."""
 
     first: int
+    state: PeekedState
+    deliveries: int
     marks: bytes
     messages: list[bytes]
 
 
 @dataclass(frozen=True, slots=True)
+class Peeked:
+    """What a peek shows, and the sequence number to go on from; 0 where the end was reached.
+
+    There may be more where few or no runs came: one call looks at so many messages and no more.
+    """
+
+    next: int
+    runs: list[PeekedRun]
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedSession:
+    """A session that is now its receiver's, until when; or None, and from when on to ask again (-1: when woken)."""
+
+    session: SessionLock | None
+    locked_until_ms: int
+    ask_again_ms: int
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """How many messages a purge or a resubmit took, up to which sequence number it goes, and whether to call again.
+
+    `more` is 0 at the end; of a purge it is where to go on (`cursor`).
+    """
+
+    count: int
+    upto: int
+    more: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """How a partition stands: messages by state, bytes stored, the last sequence number, which one it is of how many.
+    """How a partition stands; all 0 where there is none.
+
+    Messages by state, and those in the sub-queues; bytes stored, sub-queues included, and the charge for memory that a
+    send must not bring over the quota (0: none); the last sequence number; when the oldest message was enqueued (0:
+    there is none); sessions that may be accepted, and that are locked; message ids remembered; which partition it is
+    of how many.
 
     `partitions` is 0 where nobody has said: there is no such queue in this broker.
     """
 
-    messages: int
-    ready: int
-    locked: int
-    claimed: int
-    bytes: int
-    last: int
-    now_ms: int
-    partition: int
-    partitions: int
+    messages: int = 0
+    ready: int = 0
+    locked: int = 0
+    claimed: int = 0
+    deferred: int = 0
+    scheduled: int = 0
+    dead_letters: int = 0
+    transfers: int = 0
+    transfer_dead_letters: int = 0
+    bytes: int = 0
+    charge: int = 0
+    quota: int = 0
+    last: int = 0
+    oldest: int = 0
+    sessions: int = 0
+    sessions_locked: int = 0
+    remembered: int = 0
+    now_ms: int = 0
+    partition: int = 0
+    partitions: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,19 +207,42 @@ class ClaimedRange:
     entries: list[ClaimEntry]
 
 
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """When something falls due next (-1: nothing waits for its time) and the broker's time, in ms since 1970."""
+
+    next_due_ms: int
+    now_ms: int
+
+
+def swept(raw: Raw) -> Swept:
+    """Parse pq_sweep's reply."""
+    return Swept(*raw)
+
+
 def send(raw: Raw) -> SendResult:
     """Parse pq_send's reply."""
-    return SendResult(raw[0], raw[1])
+    return SendResult(raw[0], raw[1], list(raw[2:]))
 
 
 def received(raw: Raw) -> Received:
     """Parse pq_receive's reply."""
-    return Received(raw[0], raw[1], [Run(*run) for run in raw[2:]])
+    return Received(raw[0], raw[1], raw[2], [Run(*run) for run in raw[3:]])
+
+
+def received_deferred(raw: Raw) -> Received:
+    """Parse pq_receive_deferred's reply: nobody waits for deferred messages, so there is no time to ask again."""
+    return Received(raw[0], raw[1], -1, [Run(*run) for run in raw[2:]])
 
 
 def places(raw: Raw) -> list[int]:
-    """Parse a list of refused places."""
+    """Parse a list of numbers: places in the call."""
     return list(raw)
+
+
+def names(raw: Raw) -> list[str]:
+    """Parse a list of names."""
+    return [name.decode() for name in raw]
 
 
 def renewed(raw: Raw) -> Renewed:
@@ -150,19 +250,43 @@ def renewed(raw: Raw) -> Renewed:
     return Renewed(raw[0], list(raw[1:]))
 
 
-def peeked(raw: Raw) -> list[PeekedRun]:
+def peeked(raw: Raw) -> Peeked:
     """Parse pq_peek's reply."""
-    return [PeekedRun(*run) for run in raw]
+    return Peeked(raw[0], [PeekedRun(run[0], PeekedState(run[1]), *run[2:]) for run in raw[1:]])
+
+
+def accepted_session(raw: Raw) -> AcceptedSession:
+    """Parse pq_accept_session's reply."""
+    name, lock, when_ms, now_ms = raw
+    if not lock:
+        return AcceptedSession(None, 0, when_ms, now_ms)
+    return AcceptedSession(SessionLock(name.decode(), lock), when_ms, -1, now_ms)
+
+
+def moved(raw: Raw) -> Moved:
+    """Parse pq_purge's or pq_resubmit's reply."""
+    return Moved(*raw)
+
+
+def state(raw: Raw) -> bytes | None:
+    """Parse a session's state."""
+    return bytes(raw) if raw is not None else None
 
 
 def _named(raw: Raw) -> dict[str, Any]:
     return {raw[i].decode(): raw[i + 1] for i in range(0, len(raw), 2)}
 
 
+_TOTALS = tuple(f.name for f in fields(Totals))
+
+
 def totals(raw: Raw) -> Totals:
-    """Parse pq_totals' reply."""
+    """Parse pq_totals' reply. Raises BrokerFault where a name is missing; a later library may have more of them."""
     named = _named(raw)
-    return Totals(now_ms=named.pop("now"), **named)
+    try:
+        return Totals(**{name: named["now" if name == "now_ms" else name] for name in _TOTALS})
+    except KeyError as error:
+        raise BrokerFault(f"pq_totals says nothing of {error.args[0]}") from error
 
 
 def about(raw: Raw) -> About:

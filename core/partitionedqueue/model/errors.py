@@ -37,6 +37,41 @@ class QueueFull(BrokerRefusal):
     """The partition has no room (Azure: QuotaExceeded)."""
 
 
+class EntityDisabled(BrokerRefusal):
+    """The queue's status forbids it: Disabled, SendDisabled or ReceiveDisabled (Azure: MessagingEntityDisabled)."""
+
+
+class MessageNotFound(BrokerRefusal):
+    """No message with that sequence number is deferred, scheduled or dead-lettered here (Azure: MessageNotFound)."""
+
+
+class SessionRequired(BrokerRefusal):
+    """The queue has sessions, and the message or the receiver names none; or a batch two (Azure: InvalidOperation)."""
+
+
+class SessionsNotSupported(BrokerRefusal):
+    """A session is asked for, and the queue has none (Azure: InvalidOperation)."""
+
+
+class SessionCannotBeLocked(BrokerRefusal):
+    """Another receiver holds the session (Azure: SessionCannotBeLocked)."""
+
+
+class SessionLockLost(BrokerRefusal):
+    """The session's lock has expired, or another receiver has accepted the session since (Azure: SessionLockLost)."""
+
+
+class TooManyLocks(BrokerRefusal):
+    """So much is held under locks that no more is handed out; settle some of it first.
+
+    Azure has no condition of its own for it; QuotaExceeded is the nearest.
+    """
+
+
+class ImmutableSetting(BrokerRefusal):
+    """requiresSession and requiresDuplicateDetection are for ever (Azure: InvalidOperation)."""
+
+
 class ClaimFenced(BrokerRefusal):
     """Another reader has taken the group's claim log over."""
 
@@ -74,6 +109,10 @@ class BrokerUnavailable(PartitionedQueueError):
 
 class BrokerTooOld(PartitionedQueueError):
     """The redis-server has no Functions: 7.0 or newer is needed."""
+
+
+class BrokerTooNew(BrokerRefusal):
+    """A later library has written the broker's data; it is older than what it would read."""
 
 
 class BrokerFault(PartitionedQueueError):

@@ -22,6 +22,9 @@ TIME_TO_LIVE_MS_MIN: Final = 1_000
 AUTO_DELETE_ON_IDLE_MS_MIN: Final = 300_000
 TIME_MS_MAX: Final = 2**63 - 1  # .NET's TimeSpan.MaxValue is below it
 USER_METADATA_CHARACTERS_MAX: Final = 1_024
+TRANSACTION_OPERATIONS_MAX: Final = 100  # Azure's 100 messages in one transaction: each is sent or settled by one
+SESSION_STATE_BYTES_MAX: Final = MESSAGE_BYTES_MAX  # a session's state is as large as a message can be
+DEAD_LETTER_TEXT_CHARACTERS_MAX: Final = 4_096  # of DeadLetterReason and DeadLetterErrorDescription, each
 OPERATION_TIMEOUT_S_DEFAULT: Final = 60.0
 OPERATION_TIMEOUT_S_MIN: Final = 15.0
 
@@ -37,8 +40,14 @@ PARTITION_MAX: Final = 2**15 - 1  # the top bit stays clear: clients read a sign
 # The broker's layout and calls; the Lua library has the same figures (a contract test compares them).
 SEGMENT_MESSAGES: Final = 256  # messages in one list: a reply of a few hundred is the fastest to read
 RECEIVE_MESSAGES_MAX: Final = 1_000  # a call ends sooner where they add up to 4 MB
+RECEIVE_BYTES_DEFAULT: Final = 4 * 1024 * 1024  # where a receive names no bound: some ten milliseconds' work
+BROKER_NUMBER_MAX: Final = 2**53  # whole numbers that Lua counts exactly; as milliseconds, longer than any clock goes
+PEEK_MESSAGES_MAX: Final = 1_000
 PEEK_BYTES_MAX: Final = 256 * 1024
 SETTLEMENTS_MAX: Final = 1_000  # in one call
+SEQUENCES_MAX: Final = 1_000  # sequence numbers in one call: of deferred, scheduled or dead-lettered messages
+SESSIONS_LISTED_MAX: Final = 1_000  # in one call
+FINGERPRINT_BYTES: Final = 12  # two of a billion remembered are alike by chance in one queue of 10^11
 SENDS_IN_FLIGHT_MAX: Final = 64  # a broker remembers this many sends of one sender
 
 # Clients of a broker.
@@ -49,3 +58,16 @@ SLOW_BROKER_S: Final = 1.0  # keyless messages pass over a partition that has no
 CALLS_IN_FLIGHT_MAX: Final = 4_096  # for one connection; a further call waits
 SEND_BATCH_MESSAGES_MAX: Final = 256  # sends that are coalesced into one call
 SEND_BATCH_BYTES_MAX: Final = 1024 * 1024
+
+# Waking and sweeping.
+BELL_LINGER_S: Final = (
+    30.0  # a channel without listeners is kept so long: a receiver that has what it wanted comes back
+)
+BELL_PING_S: Final = 5.0  # a broker that has not answered one ping by the next is taken for gone
+BELL_BEGIN_S_MAX: Final = 1.0  # a receiver waits so long for its channel, then asks all the same
+UNHEARD_ASK_S: Final = 1.0  # where the channel is not heard, waiting receivers and the sweeper ask this often
+ASK_AGAIN_S_MAX: Final = 60.0  # and this often where it is: the broker's clock may have been set forward meanwhile
+RECEIVER_CLOSE_S_MAX: Final = 2.0  # what is under way is waited for so long; then its locks are left to expire
+SWEEP_S_MIN: Final = 0.01  # between two sweeps of a queue that is behind: others are served in between
+SWEEP_RUNG_S: Final = 1.0  # and of one whose channel rings: so late at most is what falls due sooner than was known
+SWEEPS_AT_ONCE_MAX: Final = 64  # queues of one broker

@@ -28,6 +28,12 @@ class BrokerAddress:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+def maxmemory_bytes(partition_gb: int) -> int:
+    """The memory that a broker's redis-server may use: room above the quota for its structures, buffers and replies."""
+    quota = partition_gb * 2**30
+    return quota + quota // 4 + 64 * 2**20
+
+
 def pod_address(queue: str, partition: int, *, namespace: str) -> BrokerAddress:
     """The stable name of a broker pod: partition n is pod n of the queue's StatefulSet, under its headless Service."""
     return BrokerAddress(f"{queue}-{partition}.{queue}.{namespace}.svc", BROKER_PORT)

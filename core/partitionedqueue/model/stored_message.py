@@ -2,7 +2,8 @@
 
 Specified, with test vectors, in docs/reference/stored-message.md. All numbers are little-endian; all offsets count from
 the first byte of the stored form. The enqueued time and the delivery count are the partition's to give, so they are not
-in it: the first comes as marks beside the messages (`enqueued_times`), the second with a reply.
+in it: the first comes as marks beside the messages (`enqueued_times`), the second with a reply. What receivers and the
+broker change is appended (`encode_changes`); nothing in front of it moves.
 """
 
 import struct
@@ -33,11 +34,15 @@ HAS_MESSAGE_ID: Final = 4
 HAS_TIME_TO_LIVE: Final = 8
 IS_SCHEDULED: Final = 16
 BODY_IS_SECTIONS: Final = 32  # the body is not one data section: the offset and length are those of all body sections
+HAS_CHANGES: Final = 64  # changes stand behind the AMQP sections, from the offset in the header's place 56 on
 
 # AMQP 1.0 §3.2: descriptors of the sections of a message.
 _HEADER, _ANNOTATIONS, _PROPERTIES, _APPLICATION_PROPERTIES, _DATA = 0x70, 0x72, 0x73, 0x74, 0x75
 _DELIVERY_ANNOTATIONS, _FOOTER = 0x71, 0x78
 _UINT_MAX = 2**32 - 1
+_DELIVERIES_BEFORE = struct.Struct("<28xI")
+_FIRST_GIVEN = struct.Struct("<48xq")
+_CHANGES_OFFSET = struct.Struct("<56xI")
 
 _PARTITION_KEY = Symbol("x-opt-partition-key")
 _SCHEDULED_TIME = Symbol("x-opt-scheduled-enqueue-time")
@@ -156,18 +161,14 @@ def decode(stored: bytes) -> Message:
     if len(stored) < HEADER_BYTES or stored[0] != VERSION:
         raise InvalidMessage("these bytes are no stored message of version 1")
     fields = HEADER.unpack_from(stored)
-    flags, body_offset, body_bytes, ttl, scheduled, at = (
-        fields[1],
-        fields[8],
-        fields[9],
-        fields[11],
-        fields[12],
-        fields[14],
-    )
-    if at != HEADER_BYTES or not at <= body_offset <= body_offset + body_bytes <= len(stored):
+    flags, body_offset, body_bytes, ttl, scheduled = fields[1], fields[8], fields[9], fields[11], fields[12]
+    end = _sections_end(stored)
+    if not HEADER_BYTES <= body_offset <= body_offset + body_bytes <= end:
         raise InvalidMessage("a stored message is cut short, or its header is damaged")
     try:
-        properties = _decode_sections(stored, at, body_offset)
+        properties = _decode_sections(stored, HEADER_BYTES, body_offset)
+        if end < len(stored):
+            _apply_changes(properties.setdefault("application_properties", {}), stored, end)
         return Message(
             body=stored[body_offset : body_offset + body_bytes],
             time_to_live_ms=ttl if flags & HAS_TIME_TO_LIVE else None,
@@ -176,6 +177,18 @@ def decode(stored: bytes) -> Message:
         )
     except (IndexError, TypeError, ValueError) as error:
         raise InvalidMessage("the sections of a stored message are damaged") from error
+
+
+def _sections_end(stored: bytes) -> int:
+    """Where the AMQP sections end: with the stored form, or where the changes begin."""
+    (at,) = _CHANGES_OFFSET.unpack_from(stored)
+    if not stored[1] & HAS_CHANGES:
+        if at != HEADER_BYTES:
+            raise InvalidMessage(f"the AMQP sections of a stored message begin at byte {at}, not {HEADER_BYTES}")
+        return len(stored)
+    if not HEADER_BYTES <= at < len(stored):
+        raise InvalidMessage(f"the changes of a stored message begin at byte {at}, outside of it")
+    return int(at)
 
 
 def _decode_sections(stored: bytes, at: int, end: int) -> dict[str, Any]:
@@ -187,26 +200,78 @@ def _decode_sections(stored: bytes, at: int, end: int) -> dict[str, Any]:
         descriptor = stored[at + 2]
         if descriptor in (_DATA, 0x76, 0x77, _FOOTER):
             break
+        if descriptor == _APPLICATION_PROPERTIES:
+            properties["application_properties"], at = _map(stored, at + 3)
+            continue
         value, at = decode_value(stored, at + 3)
         if descriptor == _PROPERTIES:
             for name, item in zip(_PROPERTY_FIELDS, value, strict=False):
                 if name is not None and item is not None:
                     properties[name] = str(item)
-        elif descriptor == _APPLICATION_PROPERTIES:
-            properties["application_properties"] = value
         elif descriptor == _ANNOTATIONS and _PARTITION_KEY in value:
             properties["partition_key"] = value[_PARTITION_KEY]
     return properties
 
 
 def decode_application_properties(stored: bytes, offset: int) -> Mapping[str, PropertyValue]:
-    """The application properties of a stored form; `offset` is the header's, 0 where there are none."""
-    if not offset:
-        return {}
-    value, _ = decode_value(stored, offset + 3)
+    """The application properties of a stored form, with its changes applied.
+
+    `offset` is the header's: where their section begins, 0 where there is none. Raises InvalidMessage for damage.
+    """
+    try:
+        properties = _map(stored, offset + 3)[0] if offset else {}
+        if stored[1] & HAS_CHANGES:
+            _apply_changes(properties, stored, _sections_end(stored))
+    except TypeError as error:  # a key that cannot be one
+        raise InvalidMessage("the application properties of a stored message are damaged") from error
+    return properties
+
+
+def _map(stored: bytes, at: int) -> tuple[dict[str, PropertyValue], int]:
+    """The map of application properties at `at`, and where it ends."""
+    value, end = decode_value(stored, at)
     if not isinstance(value, dict):
-        raise InvalidMessage("the application properties of a stored message are no map")
-    return value
+        raise InvalidMessage(f"the application properties of a stored message are no map at byte {at}")
+    return value, end
+
+
+def _apply_changes(properties: dict[str, PropertyValue], stored: bytes, at: int) -> None:
+    """Later changes win; a null takes a property away."""
+    while at < len(stored):
+        changes, at = _map(stored, at)
+        for name, value in changes.items():
+            if value is None:
+                properties.pop(name, None)
+            else:
+                properties[name] = value
+
+
+def encode_changes(changes: Mapping[str, PropertyValue]) -> bytes:
+    """Application properties to change in a stored message, None to take one away; nothing for no changes.
+
+    Raises MessageTooLarge, and InvalidMessage for a value that AMQP cannot hold.
+    """
+    if not changes:
+        return b""
+    encoded = encode_map(changes)
+    if len(encoded) > limits.HEADER_BYTES_MAX:
+        raise MessageTooLarge(
+            f"the changed properties take {len(encoded):,} bytes; at most {limits.HEADER_BYTES_MAX:,} are allowed"
+        )
+    return encoded
+
+
+def deliveries_before(stored: bytes) -> int:
+    """How often a message had been delivered before it came to the queue that it is in."""
+    return int(_DELIVERIES_BEFORE.unpack_from(stored)[0])
+
+
+def first_sequence_number(stored: bytes) -> int:
+    """The sequence number that a message was given in the queue it was first sent to (Azure: EnqueuedSequenceNumber).
+
+    0 where that is the queue that it is in.
+    """
+    return int(_FIRST_GIVEN.unpack_from(stored)[0])
 
 
 def enqueued_times(first: int, count: int, marks: bytes) -> list[int]:

@@ -1,5 +1,6 @@
 import contextlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from partitionedqueue.model import limits, stored_message
 from partitionedqueue.model.errors import InvalidMessage, MessageTooLarge
-from partitionedqueue.model.message import Message
+from partitionedqueue.model.message import Message, PropertyValue
 
 VECTORS = Path(__file__).parents[3] / "docs/reference/stored-message-vectors.json"
 ids = st.none() | st.text(max_size=128)
@@ -66,6 +67,133 @@ def test_the_published_vectors_hold() -> None:
         fields = dict(vector["message"])
         message = Message(body=bytes.fromhex(fields.pop("body")), **fields)
         assert stored_message.encode(message).hex() == vector["stored"]
+
+
+def test_the_published_vectors_of_changed_messages_hold() -> None:
+    vectors = json.loads(VECTORS.read_text())["changed"]
+    assert vectors
+    for vector in vectors:
+        stored = bytes.fromhex(vector["stored"])
+        message = stored_message.decode(stored)
+        assert message.application_properties == vector["application_properties"]
+        assert message.time_to_live_ms == vector["time_to_live_ms"]
+        assert message.scheduled_enqueue_time_ms == vector["scheduled_enqueue_time_ms"]
+        assert message.body.hex() == vector["message"]["body"]
+        assert stored_message.deliveries_before(stored) == vector["deliveries_before"]
+        assert stored_message.first_sequence_number(stored) == vector["first_sequence_number"]
+        changes = b"".join(map(stored_message.encode_changes, vector["changes"]))
+        assert stored.endswith(changes)
+        assert int.from_bytes(stored[56:60], "little") == len(stored) - len(changes)
+
+
+def changed(message: Message, *changes: dict[str, PropertyValue]) -> bytes:
+    """As a broker changes a stored message: a flag, an offset, and bytes at the end."""
+    stored = bytearray(stored_message.encode(message))
+    stored[1] |= stored_message.HAS_CHANGES
+    stored[56:60] = len(stored).to_bytes(4, "little")
+    return bytes(stored) + b"".join(map(stored_message.encode_changes, changes))
+
+
+names = st.sampled_from(["a", "b", "c", "DeadLetterReason"])
+property_maps = st.dictionaries(names, values, max_size=4)
+
+
+@given(messages(), property_maps, st.lists(property_maps, min_size=1, max_size=4))
+def test_later_changes_win_and_a_null_takes_a_property_away(
+    message: Message, own: dict[str, PropertyValue], changes: list[dict[str, PropertyValue]]
+) -> None:
+    message = replace(message, application_properties=own)
+    expected = dict(own)
+    for change in changes:
+        expected |= change
+        for name in (name for name, value in change.items() if value is None):
+            del expected[name]
+    some = [change for change in changes if change] or [{"absent": None}]
+    stored = changed(message, *some)
+    assert stored_message.decode(stored) == replace(message, application_properties=expected)
+    offset = stored_message.HEADER.unpack_from(stored)[15]
+    assert stored_message.decode_application_properties(stored, offset) == expected
+
+
+def test_application_properties_are_read_without_the_rest_of_a_message() -> None:
+    bare, own = Message(body=b"x"), Message(body=b"x", application_properties={"a": None, "b": 1})
+    for message, properties in ((bare, {}), (own, {"a": None, "b": 1})):
+        stored = stored_message.encode(message)
+        offset = stored_message.HEADER.unpack_from(stored)[15]
+        assert stored_message.decode_application_properties(stored, offset) == properties
+        assert (offset == 0) == (message is bare)
+    assert stored_message.decode_application_properties(changed(bare, {"c": 2}), 0) == {"c": 2}
+
+
+def test_no_changes_are_no_bytes() -> None:
+    assert stored_message.encode_changes({}) == b""
+
+
+def test_changes_that_no_message_can_hold_are_refused() -> None:
+    most = limits.HEADER_BYTES_MAX - 17  # the map's own 9 bytes, 3 of the name, 5 in front of the text
+    assert len(stored_message.encode_changes({"a": "x" * most})) == limits.HEADER_BYTES_MAX
+    with pytest.raises(MessageTooLarge, match="changed properties"):
+        stored_message.encode_changes({"a": "x" * (most + 1)})
+    with pytest.raises(InvalidMessage, match="cannot hold"):
+        stored_message.encode_changes({"a": object()})  # type: ignore[dict-item]
+
+
+@given(messages(), property_maps, st.data())
+def test_damaged_changes_never_raise_anything_else(
+    message: Message, change: dict[str, PropertyValue], data: st.DataObject
+) -> None:
+    whole = changed(message, change, {"last": 1})
+    begin = int.from_bytes(whole[56:60], "little")
+    stored = bytearray(whole)
+    place = data.draw(st.integers(begin, len(stored) - 1) | st.integers(56, 59))
+    stored[place] ^= data.draw(st.integers(1, 255))
+    damaged = bytes(stored[: len(stored) - data.draw(st.integers(0, 2))])
+    with contextlib.suppress(InvalidMessage):
+        stored_message.decode(damaged)
+    offset = stored_message.HEADER.unpack_from(whole)[15]
+    with contextlib.suppress(InvalidMessage):
+        stored_message.decode_application_properties(damaged, offset)
+
+
+@pytest.mark.parametrize("at", [0, 63, 66, 10_000])
+def test_changes_that_do_not_begin_behind_the_body_are_refused(at: int) -> None:
+    stored = bytearray(changed(Message(body=b"hello"), {"a": 1}))
+    stored[56:60] = at.to_bytes(4, "little")
+    with pytest.raises(InvalidMessage):
+        stored_message.decode(bytes(stored))
+
+
+def test_changes_that_begin_within_the_body_are_refused_even_where_it_reads_like_changes() -> None:
+    stored = bytearray(changed(Message(body=stored_message.encode_changes({"b": 2})), {"a": 1}))
+    stored[56:60] = stored_message.HEADER.unpack_from(stored)[8].to_bytes(4, "little")
+    with pytest.raises(InvalidMessage, match="header is damaged"):
+        stored_message.decode(bytes(stored))
+
+
+def test_changes_with_a_name_that_cannot_be_one_are_refused() -> None:
+    stored = changed(Message(body=b"hello")) + b"\xc1\x03\x02\x45\x40"  # a map of an empty list to nothing
+    with pytest.raises(InvalidMessage):
+        stored_message.decode(stored)
+    with pytest.raises(InvalidMessage):
+        stored_message.decode_application_properties(stored, 0)
+
+
+@pytest.mark.parametrize("changes", [b"", b"\x40", stored_message.encode_changes({"a": 1}) + b"\xa1\x01x"])
+def test_changes_that_are_no_maps_are_refused(changes: bytes) -> None:
+    stored = changed(Message(body=b"hello")) + changes
+    with pytest.raises(InvalidMessage):
+        stored_message.decode(stored)
+    with pytest.raises(InvalidMessage):
+        stored_message.decode_application_properties(stored, 0)
+
+
+def test_a_message_of_its_first_queue_was_neither_delivered_nor_numbered_elsewhere() -> None:
+    stored = stored_message.encode(Message(body=b"x", time_to_live_ms=5, scheduled_enqueue_time_ms=6))
+    assert (stored_message.deliveries_before(stored), stored_message.first_sequence_number(stored)) == (0, 0)
+    moved = stored[:28] + (2**32 - 1).to_bytes(4, "little") + stored[32:48] + (2**48 - 1).to_bytes(8, "little")
+    moved += stored[56:]
+    assert stored_message.deliveries_before(moved) == 2**32 - 1
+    assert stored_message.first_sequence_number(moved) == 2**48 - 1
 
 
 def test_a_message_over_256_kb_is_refused() -> None:

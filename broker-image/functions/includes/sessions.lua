@@ -1,0 +1,217 @@
+-- Sessions. Bodies stay where they are; a session knows its ready messages as entries of 10 bytes, u48 first, u16 count,
+-- u16 deliveries: those at its front, then chunks of them in the list `<queue>:more:<session>`, then those at its back.
+-- The record `s<session>`: its lock (0: none), until when, the highest number it has handed out, ready messages, holes (gone
+-- from among the entries), chunks, bytes of its state, bytes of `held` and of the front; then `held`, the runs under its lock
+-- (6 bytes each; settled ones are pruned now and then), the front, the back.
+-- `<queue>:sessions`: every session, by its first ready message where it may be accepted, else by BUSY.
+-- `<queue>:states`: session → its state.
+
+local SESSION = '<I6I6I6I6I4I4I4I4I4'
+local SESSION_SIZE = 44
+ENTRY = '<I6I2I2'
+local ENTRY_SIZE = 10
+local CHUNK_BYTES = 16 * ENTRY_SIZE
+BUSY = 2 ^ 52
+local HELD_PRUNED = 64 * 6 -- bytes of `held` from which settled runs are looked for,
+local HELD_PRUNE_TURN = 32 -- now and then,
+HELD_MOST = 2048 * 6 -- and always; a session that really holds so many runs gets no more
+
+local function session_score(its)
+  if its.lock == 0 and its.held == '' and its.count > 0 then
+    return (unpack_struct('<I6', its.front ~= '' and its.front or its.back))
+  end
+  return BUSY
+end
+
+function session_of(s, id)
+  s.its_sessions = s.its_sessions or {}
+  local its = s.its_sessions[id]
+  if its then return its end
+  local record = get(s, 's' .. id)
+  if record then
+    local lock, until_ms, taken, count, holes, chunks, state_bytes, held, front = unpack_struct(SESSION, record)
+    local at = SESSION_SIZE + held
+    its = {
+      id = id, lock = lock, until_ms = until_ms, taken = taken, count = count, holes = holes, chunks = chunks,
+      state_bytes = state_bytes, held = sub(record, SESSION_SIZE + 1, at), front = sub(record, at + 1, at + front),
+      back = sub(record, at + front + 1), record = record, was_ready = count > 0,
+    }
+    its.score = session_score(its)
+  else
+    its = { id = id, lock = 0, until_ms = 0, taken = 0, count = 0, holes = 0, chunks = 0, state_bytes = 0, held = '',
+      front = '', back = '', record = false, was_ready = false }
+  end
+  s.its_sessions[id] = its
+  return its
+end
+
+local function more_key(s, its)
+  return s.queue .. ':more:' .. its.id
+end
+
+-- Adds messages that came just now, behind all others.
+function add_to_session(its, s, first, count)
+  its.count = its.count + count
+  if its.back ~= '' then
+    local before, length, deliveries = unpack_struct(ENTRY, its.back, #its.back - ENTRY_SIZE + 1)
+    if before + length == first and deliveries == 0 and length + count < 65536 then
+      its.back = sub(its.back, 1, -ENTRY_SIZE - 1) .. pack(ENTRY, before, length + count, 0)
+      return
+    end
+    if #its.back >= CHUNK_BYTES then
+      if its.front == '' and its.chunks == 0 then
+        its.front = its.back
+      else
+        call('RPUSH', more_key(s, its), its.back)
+        its.chunks = its.chunks + 1
+      end
+      its.back = ''
+    end
+  end
+  while count > 0 do
+    local part = min(count, 65535)
+    its.back = its.back .. pack(ENTRY, first, part, 0)
+    first, count = first + part, count - part
+  end
+end
+
+-- Gives messages back to their session, each at its old place.
+function add_back(its, first, last, deliveries)
+  its.back_again = its.back_again or {}
+  its.back_again[#its.back_again + 1] = { first, last - first + 1, min(deliveries, 65535) }
+  its.count = its.count + last - first + 1
+end
+
+-- Sorts what was given back into the front.
+local function merge_back(its)
+  local entries = its.back_again
+  if not entries then return end
+  its.back_again = nil
+  for at = 1, #its.front, ENTRY_SIZE do entries[#entries + 1] = { unpack_struct(ENTRY, its.front, at) } end
+  sort(entries, function(a, b) return a[1] < b[1] end)
+  local parts, last = {}, nil
+  for i = 1, #entries do
+    local e = entries[i]
+    if last and last[1] + last[2] == e[1] and last[3] == e[3] and last[2] + e[2] < 65536 then
+      last[2] = last[2] + e[2]
+    else
+      parts[#parts + 1], last = e, e
+    end
+  end
+  for i = 1, #parts do parts[i] = pack(ENTRY, parts[i][1], parts[i][2], parts[i][3]) end
+  its.front = table.concat(parts)
+end
+
+-- Makes the first entry the first of `front`; false where there is none.
+function has_front(its, s)
+  merge_back(its)
+  if its.front ~= '' then return true end
+  if its.chunks > 0 then
+    its.front = call('LPOP', more_key(s, its))
+    its.chunks = its.chunks - 1
+  else
+    its.front, its.back = its.back, ''
+  end
+  return its.front ~= ''
+end
+
+-- Takes `count` messages off the first entry.
+function take_front(its, count)
+  local first, length, deliveries = unpack_struct(ENTRY, its.front)
+  if count == length then
+    its.front = sub(its.front, ENTRY_SIZE + 1)
+  else
+    its.front = pack(ENTRY, first + count, length - count, deliveries) .. sub(its.front, ENTRY_SIZE + 1)
+  end
+end
+
+-- The deliveries of a message that is stored and belongs to this session, nil where it is not ready.
+function deliveries_in(its, sequence)
+  if sequence > its.taken then return 0 end
+  merge_back(its)
+  for at = 1, #its.front, ENTRY_SIZE do
+    local first, count, deliveries = unpack_struct(ENTRY, its.front, at)
+    if sequence >= first and sequence < first + count then return deliveries end
+  end
+end
+
+-- A ready message leaves its session, out of turn.
+function leave_session(its)
+  its.count = its.count - 1
+  its.holes = its.holes + 1
+end
+
+local function finish_session(s, its)
+  merge_back(its)
+  if its.count == 0 and (its.front ~= '' or its.back ~= '' or its.chunks > 0) then
+    if its.chunks > 0 then call('UNLINK', more_key(s, its)) end
+    its.front, its.back, its.chunks, its.holes = '', '', 0, 0
+  end
+  if its.count == 0 and its.lock == 0 and its.held == '' and its.state_bytes == 0 then
+    if its.record then
+      drop(s, 's' .. its.id)
+      s.sessions = s.sessions - 1
+      call('ZREM', s.queue .. ':sessions', its.id)
+      its.record, its.score, its.was_ready = false, nil, false
+    end
+    return
+  end
+  local record = pack(SESSION, its.lock, its.until_ms, its.taken, its.count, its.holes, its.chunks, its.state_bytes,
+    #its.held, #its.front) .. its.held .. its.front .. its.back
+  if record ~= its.record then put(s, 's' .. its.id, record) end
+  local score = session_score(its)
+  if not its.record then s.sessions = s.sessions + 1 end
+  if score ~= its.score then call('ZADD', s.queue .. ':sessions', text(score), its.id) end
+  if (score < BUSY and (its.score or BUSY) == BUSY) or (its.lock > 0 and its.count > 0 and not its.was_ready) then
+    call('PUBLISH', s.queue .. ':wake', its.id)
+  end
+  its.record, its.score, its.was_ready = record, score, its.count > 0
+end
+
+function finish_sessions(s)
+  for _, its in pairs(s.its_sessions) do finish_session(s, its) end
+end
+
+-- The session that a receiver holds, from `session, session lock` in ARGV: nil outside of one; or false and a refusal.
+function held_session(s, now, id, lock)
+  if id == '' then return nil end
+  if not s.config.has_sessions then
+    return false, refusal('NOSESSIONS', 'this queue has no sessions')
+  end
+  local its = session_of(s, id)
+  if its.lock == 0 or its.lock ~= tonumber(lock) or its.until_ms <= now then
+    return false, refusal('SESSIONLOCKLOST', "the lock of session '" .. id .. "' has expired or is another receiver's")
+  end
+  return its
+end
+
+-- Drops runs from `held` that are settled by now, of the first `most`.
+local function prune(s, its, most)
+  local names = {}
+  for at = 1, min(#its.held, most * 6), 6 do names[#names + 1] = 'r' .. unpack_struct('<I6', its.held, at) end
+  local records, alive = call('HMGET', s.queue, unpack(names)), {}
+  for i = 1, #names do
+    local value = s.value[names[i]]
+    if value == nil then value = records[i] end
+    if value then alive[#alive + 1] = sub(its.held, i * 6 - 5, i * 6) end
+  end
+  its.held = table.concat(alive) .. sub(its.held, #names * 6 + 1)
+end
+
+function hold_in_session(s, its, id)
+  its.held = its.held .. pack('<I6', id)
+  if #its.held >= HELD_PRUNED and (id % HELD_PRUNE_TURN == 0 or #its.held >= HELD_MOST) then
+    prune(s, its, HELD_MOST / 6)
+  end
+end
+
+-- The session that a receive or a claim is for, nil where the queue has none; or false and a refusal.
+function session_to_receive_from(s, now, id, number)
+  if not s.config.may_receive then
+    return false, refusal('DISABLED', 'the queue is ' .. s.config.status .. ': it hands out no messages')
+  end
+  if id == '' and s.config.has_sessions then
+    return false, refusal('SESSIONREQUIRED', 'this queue has sessions: accept one and receive from it')
+  end
+  return held_session(s, now, id, number)
+end

@@ -1,0 +1,242 @@
+"""The way to one partition: sends that wait for each other travel together, and are repeated until they are settled."""
+
+import asyncio
+import itertools
+import uuid
+from collections import deque
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from partitionedqueue.broker import calls
+from partitionedqueue.broker.calls import Call
+from partitionedqueue.broker.client import BrokerClient
+from partitionedqueue.broker.keys import QueueKeys
+from partitionedqueue.broker.replies import SendResult
+from partitionedqueue.model import limits
+from partitionedqueue.model.errors import BrokerUnavailable, PartitionedQueueError, QueueFull
+from partitionedqueue.model.identifiers import SequenceNumber, sequence_number
+
+
+class Numbers(NamedTuple):
+    """The numbers that messages were given in a partition: `first`, first + 1, ..., none for the places of duplicates.
+
+    `first` is 0 where none of them is known.
+    """
+
+    partition: int
+    first: int
+    duplicates: frozenset[int]
+
+    def each(self, count: int) -> list[SequenceNumber | None]:
+        """The number of each of so many messages."""
+        if not self.first:
+            return [None] * count
+        locals_ = itertools.count(self.first)
+        return [
+            None if place in self.duplicates else sequence_number(self.partition, next(locals_))
+            for place in range(count)
+        ]
+
+
+_NO_DUPLICATES: Final[frozenset[int]] = frozenset()
+
+
+@dataclass(slots=True, eq=False)
+class Pending:
+    """Messages that go together, and who waits for them. `session`: only others of the same one go along."""
+
+    stored: list[bytes]
+    fingerprints: bytes
+    keyed: bool
+    session: str | None
+    done: "asyncio.Future[Numbers]"
+    may_be_stored: bool = False
+    refused_by: set[int] = field(default_factory=set)  # partitions that were full
+
+
+class Lane:
+    """The way to one partition: one send at a time, so that order is kept; what waits goes along with the next one.
+
+    Where the queue has sessions, one send at a time of each session, as a broker takes no two sessions in one.
+    """
+
+    def __init__(
+        self, partition: int, client: BrokerClient, keys: QueueKeys, another: Callable[[Collection[int]], "Lane | None"]
+    ) -> None:
+        self.partition = partition
+        self._client = client
+        self._keys = keys
+        self._another = another  # a lane for a keyless message that cannot go here, none of those partitions
+        self._down_until = 0.0
+        self._asked_at: float | None = None  # since when a send waits for its reply
+        self._id = uuid.uuid4().hex
+        self._numbers = itertools.count(1)
+        self._buffers: dict[str | None, deque[Pending]] = {}  # by session
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_up(self) -> bool:
+        """Not known to be down, and not long in answering; what was down is tried again after a while."""
+        now = asyncio.get_running_loop().time()
+        return self._down_until < now and (self._asked_at is None or now - self._asked_at < limits.SLOW_BROKER_S)
+
+    @property
+    def name(self) -> str:
+        """For errors."""
+        return f"partition {self.partition} (broker {self._client.address})"
+
+    def put(self, pending: Pending) -> None:
+        """Have something sent."""
+        self._buffers.setdefault(pending.session, deque()).append(pending)
+        if self._task is None:
+            self._task = asyncio.create_task(self._work())
+
+    async def cancel_scheduled(self, sequences: list[int], *, within_s: float) -> None:
+        """Remove scheduled messages, all or none; a broker that is away is waited for. Raises MessageNotFound."""
+        await self._client.call(calls.cancel_scheduled(self._keys, sequences), patience_s=within_s)
+
+    async def close(self) -> None:
+        """Stop; what has not been stored by now fails."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        for buffer in self._buffers.values():
+            self._fail(buffer, BrokerUnavailable("the sender was closed before this was sent"))
+        self._buffers.clear()
+
+    async def _work(self) -> None:
+        try:
+            await asyncio.sleep(0)  # what is sent in this turn of the loop goes in one call
+            while batches := self._next_batches():
+                if len(batches) == 1:
+                    await self._send_or_fail(batches[0])
+                    continue
+                async with asyncio.TaskGroup() as group:
+                    for batch in batches:
+                        group.create_task(self._send_or_fail(batch))
+        finally:
+            self._task = None
+
+    async def _send_or_fail(self, batch: list[Pending]) -> None:
+        try:
+            await self._send(batch)
+        except asyncio.CancelledError:
+            words = "the sender was closed while this was being sent"
+            self._fail(batch, BrokerUnavailable(words, outcome_unknown=any(p.may_be_stored for p in batch)))
+            raise
+        except Exception as error:  # noqa: BLE001 -- whoever waits for these messages is told
+            self._fail(batch, error)
+
+    def _next_batches(self) -> list[list[Pending]]:
+        """One batch of each session that has something, of so many as the broker remembers sends."""
+        batches: list[list[Pending]] = []
+        while self._buffers and not batches:
+            for session in list(itertools.islice(self._buffers, limits.SENDS_IN_FLIGHT_MAX)):
+                buffer = self._buffers.pop(session)
+                if batch := self._next_batch(buffer):
+                    batches.append(batch)
+                if buffer:  # behind the other sessions, for what is left of it
+                    self._buffers[session] = buffer
+        return batches
+
+    @staticmethod
+    def _next_batch(buffer: deque[Pending]) -> list[Pending]:
+        batch: list[Pending] = []
+        messages, size = 0, 0
+        while buffer:
+            head = buffer[0]
+            if head.done.done():  # its sender has left: it is not sent any more
+                buffer.popleft()
+                continue
+            messages += len(head.stored)
+            size += sum(map(len, head.stored))
+            if batch and (messages > limits.SEND_BATCH_MESSAGES_MAX or size > limits.SEND_BATCH_BYTES_MAX):
+                break
+            batch.append(buffer.popleft())
+        return batch
+
+    @staticmethod
+    def _fail(several: Iterable[Pending], error: Exception) -> None:
+        for pending in several:
+            if not pending.done.done():
+                pending.done.set_exception(error)
+
+    async def _send(self, batch: list[Pending]) -> None:
+        """Send a batch under one number until it is settled. Once it may have been stored, it is repeated unchanged."""
+        number = next(self._numbers)
+        call: Call[SendResult] | None = None
+        delay, unsure = limits.RECONNECT_DELAY_S_MIN, False
+        while batch:
+            if call is None or not unsure:
+                stored = [one for pending in batch for one in pending.stored]
+                prints = b"".join([pending.fingerprints for pending in batch])
+                call = calls.send(self._keys, stored, sender=self._id, number=number, fingerprints=prints)
+            try:
+                result = await self._attempt(batch, call)
+            except QueueFull as error:
+                if not unsure:
+                    self._settle_full(batch, error)
+                    return
+                # Refused before the broker looked whether it has this send already: only a later repeat can tell.
+            except BrokerUnavailable as error:
+                unsure = unsure or error.outcome_unknown
+            else:
+                self._settle(batch, result)
+                return
+            self._down_until = asyncio.get_running_loop().time() + limits.RECONNECT_DELAY_S_MAX
+            self._let_go(batch, unsure=unsure)
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, limits.RECONNECT_DELAY_S_MAX)
+
+    async def _attempt(self, batch: list[Pending], call: Call[SendResult]) -> SendResult:
+        self._asked_at = asyncio.get_running_loop().time()
+        before = [pending.may_be_stored for pending in batch]
+        for pending in batch:
+            pending.may_be_stored = True
+        try:
+            return await self._client.call(call)
+        except PartitionedQueueError as error:
+            if not (isinstance(error, BrokerUnavailable) and error.outcome_unknown):
+                for pending, was in zip(batch, before, strict=True):
+                    pending.may_be_stored = was
+            raise
+        finally:
+            self._asked_at = None
+
+    def _settle(self, batch: list[Pending], result: SendResult) -> None:
+        self._down_until = 0.0
+        local, place = result.first, 0
+        dropped = frozenset(result.duplicates)
+        for pending in batch:
+            count, mine = len(pending.stored), _NO_DUPLICATES
+            if dropped:
+                mine = frozenset(n for n in range(count) if place + n in dropped)
+            if not pending.done.done():
+                pending.done.set_result(Numbers(self.partition, local if len(mine) < count else 0, mine))
+            local += count - len(mine) if local else 0
+            place += count
+
+    def _settle_full(self, batch: list[Pending], error: QueueFull) -> None:
+        """Refused before anything was stored: a keyless message tries every other partition once, a keyed one fails."""
+        for pending in batch:
+            pending.refused_by.add(self.partition)
+            lane = None if pending.keyed else self._another(pending.refused_by)
+            if lane is None:
+                self._fail([pending], error)
+            else:
+                lane.put(pending)
+
+    def _let_go(self, batch: list[Pending], *, unsure: bool) -> None:
+        """Keyless messages that were surely not stored here go to a partition that is up; those given up on go."""
+        if not unsure:
+            batch[:] = [pending for pending in batch if not pending.done.done()]
+        elif all(pending.done.done() for pending in batch):
+            batch.clear()
+        buffer = self._buffers.get(None, deque())  # a message of a session has a key
+        for source in (buffer,) if unsure else (batch, buffer):
+            for pending in [p for p in source if not p.keyed]:
+                lane = self._another(pending.refused_by)
+                if lane is not None and lane is not self and lane.is_up:
+                    source.remove(pending)
+                    lane.put(pending)

@@ -1,0 +1,30 @@
+import os
+
+import pytest
+
+from harness import servers
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--server", help=f"run the brokers on another server than PATH's: {', '.join(servers.NAMES)}, or a path"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    chosen = config.getoption("--server")
+    if chosen:
+        os.environ[servers.CHOSEN] = str(chosen)  # brokers that a test's child processes start use it as well
+        try:
+            servers.chosen_path()
+        except servers.ServerNotHere as error:
+            raise pytest.UsageError(str(error)) from error
+
+
+@pytest.fixture(scope="module", params=servers.NAMES)
+def server(request: pytest.FixtureRequest) -> servers.Server:
+    """Each server in turn that a broker may run on."""
+    try:
+        return servers.server(request.param)
+    except servers.ServerNotHere as error:
+        pytest.skip(str(error))
