@@ -4,28 +4,20 @@ import asyncio
 import signal
 import socket
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from harness.redis_servers import Broker, free_port, running_broker
+from harness.redis_servers import Broker, free_port
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.client import BrokerClient
 from partitionedqueue.broker.keys import QueueKeys
-from partitionedqueue.broker.library import library_layout
+from partitionedqueue.broker.library import library_layout, library_text, library_version
 from partitionedqueue.model import limits
-from partitionedqueue.model.errors import BrokerFault, BrokerUnavailable
+from partitionedqueue.model.errors import BrokerFault, BrokerTooNew, BrokerUnavailable
 from partitionedqueue.model.placement import BrokerAddress
 
 KEYS = QueueKeys("q")
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Broker]:
-    with running_broker(tmp_path) as broker:
-        yield broker
 
 
 def test_blocking_says_that_a_broker_cannot_be_reached() -> None:
@@ -81,6 +73,43 @@ def test_load_library_loads_what_is_missing(server: Broker) -> None:
             broker.call(calls.about())
         broker.load_library()
         assert broker.call(calls.about()).layout == library_layout()
+
+
+def another_library(version: str, layout: int) -> str:
+    """The library as if it were of another version."""
+    text = library_text().replace(f"LIBRARY_VERSION = '{library_version()}'", f"LIBRARY_VERSION = '{version}'")
+    return text.replace(f"LAYOUT_VERSION = {library_layout()}", f"LAYOUT_VERSION = {layout}")
+
+
+@pytest.mark.parametrize("version", ["0.1.9", "0.0.100", "none"])
+async def test_load_library_replaces_an_older_one(server: Broker, version: str) -> None:
+    client = BrokerClient(server.address)
+    with BlockingBroker(server.address) as broker:
+        for load in (client.load_library, lambda: asyncio.to_thread(broker.load_library)):
+            broker.raw(("FUNCTION", "LOAD", "REPLACE", another_library(version, 1)))
+            await load()
+            about = broker.call(calls.about())
+            assert (about.library, about.layout) == (library_version(), library_layout())
+    await client.close()
+
+
+@pytest.mark.parametrize("version", ["0.10.0", "1.0.0", "12.0.1"])
+async def test_load_library_leaves_a_newer_one_of_the_same_layout_and_refuses_one_of_another(
+    server: Broker, version: str
+) -> None:
+    client = BrokerClient(server.address)
+    with BlockingBroker(server.address) as broker:
+        broker.raw(("FUNCTION", "LOAD", "REPLACE", another_library(version, library_layout())))
+        await client.load_library()
+        broker.load_library()
+        assert broker.call(calls.about()).library == version
+        broker.raw(("FUNCTION", "LOAD", "REPLACE", another_library(version, library_layout() + 1)))
+        with pytest.raises(BrokerTooNew, match="install a newer one"):
+            await client.load_library()
+        with pytest.raises(BrokerTooNew, match=version):
+            broker.load_library()
+        assert broker.call(calls.about()).library == version
+    await client.close()
 
 
 async def test_many_calls_in_flight_are_answered_each_with_its_own(server: Broker) -> None:

@@ -5,6 +5,7 @@ import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,10 +14,19 @@ from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.client import BrokerClient
 from partitionedqueue.broker.keys import QueueKeys
+from partitionedqueue.broker.replies import Totals
 from partitionedqueue.broker.sender import QueueSender
+from partitionedqueue.broker.settings import BrokerSettings
 from partitionedqueue.model import partitioning, stored_message
-from partitionedqueue.model.errors import BatchKeyConflict, BrokerUnavailable, QueueFull
-from partitionedqueue.model.identifiers import split_sequence_number
+from partitionedqueue.model.errors import (
+    BatchKeyConflict,
+    BrokerUnavailable,
+    InvalidMessage,
+    MessageNotFound,
+    QueueFull,
+    SessionRequired,
+)
+from partitionedqueue.model.identifiers import sequence_number, split_sequence_number
 from partitionedqueue.model.message import Message
 from partitionedqueue.model.placement import BrokerAddress
 
@@ -237,3 +247,158 @@ async def test_a_message_whose_sender_has_left_before_it_went_is_not_sent(
     await sender.close()
     with pytest.raises(BrokerUnavailable, match="closed"):
         await sender.send(Message(body=b"late"))
+
+
+# ---- duplicates, schedules, sessions
+
+
+def configure(servers: list[Broker], **settings: Any) -> None:
+    for partition, server in enumerate(servers):
+        with BlockingBroker(server.address) as broker:
+            told = BrokerSettings(**settings)
+            broker.call(calls.configure(KEYS, partition=partition, partitions=len(servers), settings=told))
+
+
+def totals_of(server: Broker) -> Totals:
+    with BlockingBroker(server.address) as broker:
+        return broker.call(calls.totals(KEYS))
+
+
+async def test_a_duplicate_is_accepted_and_dropped(servers: list[Broker], clients: list[BrokerClient]) -> None:
+    configure(servers, dedupe_ms=600_000)
+    sender = QueueSender(clients, KEYS, requires_duplicate_detection=True)
+    assert await sender.send(Message(body=b"first", message_id="id")) is not None
+    assert await sender.send(Message(body=b"second", message_id="id")) is None
+    assert await sender.send(Message(body=b"another key", message_id="id", partition_key="k")) is not None
+    assert await sender.send(Message(body=b"no id")) is not None
+    assert await sender.send(Message(body=b"no id")) is not None
+    await sender.close()
+    assert sorted(body for here in drained(servers) for body in here) == ["another key", "first", "no id", "no id"]
+
+
+async def test_each_of_many_that_travel_together_has_its_own_number_though_some_are_duplicates(
+    servers: list[Broker], clients: list[BrokerClient]
+) -> None:
+    configure(servers, dedupe_ms=600_000)
+    sender = QueueSender(clients, KEYS, requires_duplicate_detection=True)
+    ids = ["a", "b", "a", None, "c", "b", "d", "a"]
+    sent = [Message(body=b"%d" % n, message_id=one, partition_key="k") for n, one in enumerate(ids)]
+    numbers = await asyncio.gather(
+        sender.send(sent[0]),
+        sender.send_batch(sent[1:4]),
+        sender.send(sent[4]),
+        sender.send_batch([sent[2], sent[5]]),
+        sender.send_batch([sent[5], sent[6], sent[7]]),
+    )
+    again = await sender.schedule([sent[0], *sent[3:5]], 2_000_000_000_000)
+    await sender.close()
+    partition = partitioning.partition_of("k", PARTITIONS)
+    first, *_ = locals_ = [split_sequence_number(number)[1] if number else None for number in numbers]
+    assert first is not None
+    assert locals_ == [first, first + 1, first + 3, None, first + 4]
+    assert again == [None, sequence_number(partition, first + 5), None]
+    with BlockingBroker(servers[partition].address) as broker:
+        here = broker.call(calls.receive(KEYS, most=100, lock_ms=0)).runs
+    stored = {run.first + n: stored_message.decode(one).body for run in here for n, one in enumerate(run.messages)}
+    assert stored == {first: b"0", first + 1: b"1", first + 2: b"3", first + 3: b"4", first + 4: b"6"}
+
+
+async def test_a_repeat_of_a_send_whose_reply_was_lost_is_no_duplicate_of_itself(servers: list[Broker]) -> None:
+    configure(servers[:1], dedupe_ms=600_000)
+    async with swallowing_proxy(servers[0]) as (address, swallow):
+        client = BrokerClient(address)
+        sender = QueueSender([client], KEYS, operation_timeout_s=20, requires_duplicate_detection=True)
+        await sender.send(Message(body=b"first", message_id="0"))
+        swallow.set()
+        assert await sender.send(Message(body=b"once", message_id="1")) is None
+        assert drained(servers)[0] == ["first", "once"]
+        await sender.close()
+        await client.close()
+
+
+async def test_scheduled_messages_have_numbers_that_cancel_them(
+    servers: list[Broker], clients: list[BrokerClient]
+) -> None:
+    sender = QueueSender(clients, KEYS)
+    at_ms = totals_of(servers[0]).now_ms + 3_600_000
+    numbers = [
+        number
+        for key in ("a", "b", "c")
+        for number in await sender.schedule([Message(body=b"%d" % n, partition_key=key) for n in range(3)], at_ms)
+        if number is not None
+    ]
+    assert len(numbers) == 9
+    assert sum(totals_of(server).scheduled for server in servers) == 9
+    await sender.cancel_scheduled(numbers[1:])
+    assert sum(totals_of(server).scheduled for server in servers) == 1
+    with pytest.raises(MessageNotFound):
+        await sender.cancel_scheduled(numbers[:2])
+    assert sum(totals_of(server).scheduled for server in servers) == 1, "all in one partition, or none"
+    with pytest.raises(MessageNotFound, match="partition 9"):
+        await sender.cancel_scheduled([sequence_number(9, 1)])
+    with pytest.raises(InvalidMessage):
+        await sender.schedule([Message(body=b"")], 0)
+    await sender.close()
+
+
+async def test_a_scheduled_message_is_there_when_its_time_has_come(
+    servers: list[Broker], clients: list[BrokerClient]
+) -> None:
+    sender = QueueSender(clients, KEYS)
+    at_ms = totals_of(servers[0]).now_ms + 300
+    await sender.schedule([Message(body=b"later", partition_key=key_of(0, PARTITIONS))], at_ms)
+    await sender.close()
+    assert (totals_of(servers[0]).ready, totals_of(servers[0]).scheduled) == (0, 1)
+    await asyncio.sleep(0.4)
+    assert drained(servers)[0] == ["later"]
+
+
+async def test_messages_of_many_sessions_sent_at_once_keep_the_order_of_each(
+    servers: list[Broker], clients: list[BrokerClient]
+) -> None:
+    configure(servers, sessions=True)
+    sender = QueueSender(clients, KEYS, requires_session=True)
+    count = 300
+    sent = [Message(body=b"%d" % n, session_id=f"session {n % 150}") for n in range(4 * count)]
+    numbers = await asyncio.gather(*(sender.send(message) for message in sent))
+    assert None not in numbers
+    assert len(set(numbers)) == 4 * count
+    with pytest.raises(SessionRequired):
+        await sender.send(Message(body=b"without"))
+    await sender.close()
+    by_session: dict[str, list[int]] = {}
+    for server in servers:
+        with BlockingBroker(server.address) as broker:
+            runs = broker.call(calls.peek(KEYS, most=1000, bytes_most=1 << 24)).runs
+        for message in (stored_message.decode(one) for run in runs for one in run.messages):
+            by_session.setdefault(message.session_id or "", []).append(int(message.body))
+    assert by_session == {f"session {n}": list(range(n, 4 * count, 150)) for n in range(150)}
+
+
+async def test_sessions_survive_a_broker_that_is_killed_once_each_and_in_order(
+    servers: list[Broker], clients: list[BrokerClient]
+) -> None:
+    configure(servers[:1], sessions=True)
+    sender = QueueSender(clients[:1], KEYS, requires_session=True, operation_timeout_s=60)
+
+    async def one_session(name: str) -> None:
+        for n in range(40):
+            await sender.send(Message(body=b"%d" % n, session_id=name))
+
+    async def killer() -> None:
+        for _ in range(2):
+            await asyncio.sleep(0.1)
+            await asyncio.to_thread(servers[0].kill)
+            await asyncio.to_thread(servers[0].start)
+
+    await asyncio.gather(killer(), *(one_session(f"s{n}") for n in range(80)))
+    await sender.close()
+    found: dict[str, list[int]] = {}
+    with BlockingBroker(servers[0].address) as broker:
+        at = 1
+        while at:
+            peeked = broker.call(calls.peek(KEYS, from_sequence=at, most=1000, bytes_most=1 << 24))
+            for message in (stored_message.decode(one) for run in peeked.runs for one in run.messages):
+                found.setdefault(message.session_id or "", []).append(int(message.body))
+            at = peeked.next
+    assert found == {f"s{n}": list(range(40)) for n in range(80)}

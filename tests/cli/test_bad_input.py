@@ -176,3 +176,7 @@ def test_words_that_are_no_command(pq: Pq) -> None:
         result = pq(*words)
         assert result.returncode == 2
         assert "pq" in result.stderr
+    for option, word in (("--schedule", "soon"), ("--time-to-live", "-1"), ("--time-to-live", "P1Y")):
+        result = pq("send", "letters", "--body", "x", f"{option}={word}")
+        assert result.returncode == 2
+        assert f"{word!r} is no" in result.stderr

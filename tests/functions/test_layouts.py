@@ -52,7 +52,8 @@ def taken(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Taken]:
 
 def peeked(taken: Taken) -> dict[int, tuple[int, bytes]]:
     """Sequence number, enqueued time and stored form of all that peek shows."""
-    found, start = {}, 1
+    found: dict[int, tuple[int, bytes]] = {}
+    start = 1
     while start:
         shown = taken.broker.call(calls.peek(taken.keys, from_sequence=start, most=1000, bytes_most=PEEK_BYTES))
         for run in shown.runs:
@@ -134,6 +135,9 @@ def test_lock_tokens_of_before_abandon_what_they_hold(taken: Taken) -> None:
 
 def test_locks_of_before_expire_when_they_were_given_until_and_not_before(taken: Taken) -> None:
     taken.receive_all(0)
+    for name, group in taken.queue.groups.items():
+        if not group.get("lapsed"):
+            taken.broker.call(calls.claim_renew(taken.keys, name, group["owner"], 10 * LOCK_MS))
     locked = taken.queue.of("locked")
     for until in sorted({row.until_ms for row in locked.values()}):
         taken.clock.set(until - 1)
@@ -293,7 +297,7 @@ def calls_of_every_kind(keys: QueueKeys) -> list[Call[Any]]:
         calls.get_session_state(keys, held),
         calls.list_sessions(keys),
         calls.purge(keys),
-        calls.resubmit(keys),
+        calls.resubmit(keys.dead_letters),
         calls.apply(keys, [CompleteOperation(one)]),
         calls.totals(keys),
         calls.next_due(keys),
@@ -316,7 +320,8 @@ def test_data_of_a_later_layout_is_refused_by_every_command_and_left_alone(tmp_p
     with running_broker(tmp_path, library=lambda: as_layout(200)) as server, BlockingBroker(server.address) as broker:
         broker.call(calls.configure(QueueKeys("later"), partition=0, partitions=1))
         broker.call(calls.send(QueueKeys("later"), [stored(b"one"), stored(b"two")]))
-        receive(broker, QueueKeys("later"), 1)
+        (run,) = receive(broker, QueueKeys("later"), 1).runs
+        broker.call(calls.dead_letter(QueueKeys("later"), [Settlement(run.lock, 1, 1)]))
         server.library = clocked_library
         server.load_library()
         before = contents(broker)

@@ -6,6 +6,7 @@ from harness.deliveries import (
     accept,
     bodies,
     configure,
+    drain,
     emptied,
     fill,
     locked_as,
@@ -97,6 +98,7 @@ def test_a_purged_queue_holds_nothing(broker: BlockingBroker, keys: QueueKeys, c
     broker.call(calls.abandon(keys, locked_as(received, range(2, 400, 3))))
     fill(broker, keys, bodies(100, scheduled_enqueue_time_ms=clock.now_ms + 1000))
     clock.advance(LOCK_MS)
+    drain(broker, keys, clock.now_ms)
     purge(broker, keys)
     totals = broker.call(calls.totals(keys))
     assert (totals.messages, totals.bytes, totals.deferred, totals.scheduled, totals.ready) == (0, 0, 0, 0, 0)

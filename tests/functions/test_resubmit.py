@@ -27,9 +27,8 @@ from partitionedqueue.model.errors import BrokerFault, MessageNotFound
 def dead(broker: BlockingBroker, keys: QueueKeys, count: int) -> None:
     """Fill the dead-letter queue."""
     send(broker, keys, count)
-    while received := receive(broker, keys, 1000).runs:
-        triples = [(run.lock, run.first, run.first + len(run.messages) - 1) for run in received]
-        told = calls.dead_letter(keys, triples, reason="bad", description="very")  # type: ignore[arg-type]  # triples are settlements
+    while (received := receive(broker, keys, 1000)).runs:
+        told = calls.dead_letter(keys, settlements(received), reason="bad", description="very")
         assert broker.call(told) == []
 
 

@@ -33,7 +33,7 @@ def test_send_numbers_a_batch_without_gaps_over_segments(broker: BlockingBroker,
 
 
 def test_one_batch_may_span_many_segments(broker: BlockingBroker, keys: QueueKeys) -> None:
-    broker.call(calls.send(keys, bodies(5000)))
+    broker.call(calls.send(keys, bodies(4000)))
     assert numbers(receive(broker, keys, 1000)) == list(range(1, 1001))
 
 

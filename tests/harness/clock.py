@@ -14,9 +14,9 @@ _READING = "local t = call('TIME')"
 _INSTEAD = f"local t = call('EXISTS', '{CLOCK_KEY}') == 1 and call('HMGET', '{CLOCK_KEY}', 's', 'us') or call('TIME')"
 
 
-def clocked_library() -> str:
-    """The library with its one reading of the clock replaced."""
-    text = library_text()
+def clocked_library(text: str | None = None) -> str:
+    """The library, today's or that of `text`, with its one reading of the clock replaced."""
+    text = library_text() if text is None else text
     assert text.count(_READING) == 1, (
         "the library reads its clock in another place, or in other words, than this expects"
     )

@@ -1,4 +1,4 @@
-"""The fixtures of released layouts (tests/fixtures/layouts): a broker over a copy of one, and what must be found in it."""
+"""The fixtures of released layouts (tests/fixtures/layouts): a broker over a copy of one, and what must be in it."""
 
 import contextlib
 import json

@@ -1,19 +1,20 @@
--- pq_send_pushed: takes in messages that the same MULTI ... EXEC has pushed to the end of a segment's list just before:
---   MULTI · RPUSH <queue>:seg:<segment> message message ... · FCALL pq_send_pushed ... · EXEC
--- It is pq_send for larger batches: bodies that pass through Lua cost three times as much. The segment is the caller's guess of
--- where the tail is; a wrong one only costs time. None of the messages has a time to live or a schedule of its own.
+-- pq_send_pushed: takes in messages that the same MULTI ... EXEC has pushed to their places just before:
+--   MULTI · RPUSH <queue>:seg:<segment> message message ... (for each segment they fall into) · FCALL pq_send_pushed ... · EXEC
+-- It is pq_send for larger batches: bodies that pass through Lua cost three times as much. Where the places are follows from
+-- the caller's guess of the last sequence number; a wrong one only costs time. None of the messages has a time to live or a
+-- schedule of its own.
 -- KEYS   queue
--- ARGV   sender, number, fingerprints as in pq_send, session ('' none: of all of them), segment, sizes (u32 little-endian each)
+-- ARGV   sender, number, fingerprints as in pq_send, session ('' none: of all of them), guess, sizes (u32 little-endian each)
 -- REPLY  as pq_send. Where nothing is stored, the bodies are taken off the list again
 -- ERROR  as pq_send: SENDFORGOTTEN · QUOTA · DISABLED · SESSIONREQUIRED
 local PUSHED_MOST = 1024
 
 command('pq_send_pushed', function(queue, argv)
   local sender, sent, fingerprints, id = argv[1], whole(argv[2], 0, 2 ^ 47), argv[3], argv[4]
-  local segment, sizes, now = whole(argv[5], 0, 2 ^ 48), argv[6] or '', now_ms()
+  local guess, sizes, now = whole(argv[5], 0, 2 ^ 48), argv[6] or '', now_ms()
   local count = #sizes / 4
-  if not sent or not segment or count < 1 or count > PUSHED_MOST or count ~= floor(count) then
-    return refusal('BADCALL', 'pq_send_pushed takes sender, number, fingerprints, session, segment and 1..' .. PUSHED_MOST .. ' sizes')
+  if not sent or not guess or count < 1 or count > PUSHED_MOST or count ~= floor(count) then
+    return refusal('BADCALL', 'pq_send_pushed takes sender, number, fingerprints, session, guess and 1..' .. PUSHED_MOST .. ' sizes')
   end
   local s = sender ~= '' and load_state(queue, 'n' .. sender) or load_state(queue)
   local last, letters, no
@@ -21,7 +22,7 @@ command('pq_send_pushed', function(queue, argv)
     last, letters = sender_of(s, sender)
     local outcome = outcome_of(last, letters, sent)
     if outcome == 'stored' then
-      take_off(s, segment, count)
+      take_off(s, guess, count)
       return { 0, 0 }
     end
     if outcome == 'forgotten' then
@@ -37,7 +38,7 @@ command('pq_send_pushed', function(queue, argv)
     no = no or refusal('BADCALL', 'this queue detects duplicates: 12 bytes of fingerprint for each message are needed')
   end
   if no then
-    take_off(s, segment, count)
+    take_off(s, guess, count)
     return no
   end
   if not s.config.has_sessions then id = nil end
@@ -49,11 +50,11 @@ command('pq_send_pushed', function(queue, argv)
   local first, places = s.tail + 1, EMPTY
   if duplicate then
     local rest
-    rest, places = without_duplicates(take_off(s, segment, count), 1, count, duplicate)
+    rest, places = without_duplicates(take_off(s, guess, count), 1, count, duplicate)
     first = #rest > 0 and store(s, now, rest, 1, #rest, id) or 0
   else
     local ttl_ms = s.config.ttl_ms
-    local rest = append_pushed(s, now, segment, count, sizes, ttl_ms > 0 and min(now + ttl_ms, NEVER - 1) or 0)
+    local rest = append_pushed(s, now, guess, count, sizes, ttl_ms > 0 and min(now + ttl_ms, NEVER - 1) or 0)
     if rest then
       store(s, now, rest, 1, #rest, id)
     elseif id then

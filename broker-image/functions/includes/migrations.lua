@@ -25,12 +25,12 @@ local function migrate_senders(s, now)
 end
 
 function migrate(queue)
-  if reading then
-    error(refusal('TRYAGAIN', 'the data has an older layout, and this command only reads: any other brings it up to date'))
-  end
   local flat, old = call('HGETALL', queue), {}
   for i = 1, #flat, 2 do old[flat[i]] = flat[i + 1] end
   if not (old.tail or old.partitions) then return false end
+  if reading then
+    error(refusal('TRYAGAIN', 'the data has an older layout, and this command only reads: any other brings it up to date'))
+  end
   local function count(name) return tonumber(old[name] or 0) end
   call('HSET', queue, 'c', fresh_counters())
   local s = load_state(queue)

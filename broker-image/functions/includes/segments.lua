@@ -136,46 +136,51 @@ function append(s, at, list, from, to, expiries)
   end
 end
 
--- Takes in `count` bodies that the same transaction has pushed to the end of segment `pushed`'s list, past Lua; `sizes` are
--- theirs, `expiry` when all of them expire (0: never). Nil where they are not where the tail is: then they are returned.
-function append_pushed(s, at, pushed, count, sizes, expiry)
-  local place = s.tail % SEGMENT
-  local segment = (s.tail - place) / SEGMENT
-  local key = segment_key(s.queue, pushed)
-  if pushed ~= segment or call('LLEN', key) ~= place + count then return take_off(s, pushed, count) end
-  local from, expiries = 1, nil
+-- Calls part(segment, place, from, to) for the pieces that `count` messages behind `tail` fall into.
+local function each_piece(tail, count, part)
+  local from = 1
+  while from <= count do
+    local place = (tail + from - 1) % SEGMENT
+    local to = min(count, from + SEGMENT - place - 1)
+    if part((tail + from - 1 - place) / SEGMENT, place, from, to) == false then return false end
+    from = to + 1
+  end
+  return true
+end
+
+-- Takes `count` bodies off again that were pushed as if the tail were `guess`, and whatever else does not belong there;
+-- returns them.
+function take_off(s, guess, count)
+  local list = {}
+  each_piece(guess, count, function(segment, _, from, to)
+    local bodies = call('RPOP', segment_key(s.queue, segment), to - from + 1) or EMPTY
+    for i = #bodies, 1, -1 do list[#list + 1] = bodies[i] end
+    local place, stays = s.tail % SEGMENT, 0
+    if segment == (s.tail - place) / SEGMENT then
+      stays = place
+    elseif segment * SEGMENT < s.tail and call('ZSCORE', s.queue .. ':segments', segment) then
+      stays = SEGMENT
+    end
+    clear_away(s, segment, stays)
+  end)
+  return list
+end
+
+-- Takes in `count` bodies that the same transaction has pushed to the segments' lists, past Lua, as if the tail were `guess`;
+-- `sizes` are theirs, `expiry` when all of them expire (0: never). Where they are not where the tail is they are returned.
+function append_pushed(s, at, guess, count, sizes, expiry)
+  local in_place = guess == s.tail and each_piece(guess, count, function(segment, place, from, to)
+    return call('LLEN', segment_key(s.queue, segment)) == place + to - from + 1
+  end)
+  if not in_place then return take_off(s, guess, count) end
+  local expiries
   if expiry > 0 then
     expiries = {}
     for i = 1, count do expiries[i] = expiry end
   end
-  while from <= count do
-    local last = min(count, from + SEGMENT - place - 1)
-    if last < count then
-      local next_key = segment_key(s.queue, segment + 1)
-      call('COPY', key, next_key, 'REPLACE')
-      call('LTRIM', key, 0, SEGMENT - 1)
-      call('LTRIM', next_key, SEGMENT, -1)
-      key = next_key
-    end
-    note(s, segment, place, at, sub(sizes, from * 4 - 3, last * 4), expiries, from, last)
-    from, place, segment = last + 1, 0, segment + 1
-  end
-end
-
--- Takes the `count` bodies off again that were pushed last, and whatever else does not belong there; returns them.
-function take_off(s, pushed, count)
-  local place = s.tail % SEGMENT
-  local segment = (s.tail - place) / SEGMENT
-  local bodies, list = call('RPOP', segment_key(s.queue, pushed), count) or {}, {}
-  for i = 1, #bodies do list[#bodies - i + 1] = bodies[i] end
-  local stays = 0
-  if pushed == segment then
-    stays = place
-  elseif pushed < segment and call('ZSCORE', s.queue .. ':segments', pushed) then
-    stays = SEGMENT
-  end
-  clear_away(s, pushed, stays)
-  return list
+  each_piece(guess, count, function(segment, place, from, to)
+    note(s, segment, place, at, sub(sizes, from * 4 - 3, to * 4), expiries, from, to)
+  end)
 end
 
 -- The marks that cover messages first..last of one segment.

@@ -1,5 +1,6 @@
 """The blocking client of one broker, for threads and Spark executors: one connection, pipelines."""
 
+import itertools
 import socket
 import time
 from collections.abc import Sequence
@@ -9,9 +10,9 @@ from typing import Any, Self, TypeVar
 import hiredis
 
 from partitionedqueue.broker import calls
-from partitionedqueue.broker.calls import Argument, Call
+from partitionedqueue.broker.calls import Call, Words
 from partitionedqueue.broker.library import library_text, must_load
-from partitionedqueue.broker.refusals import error_of
+from partitionedqueue.broker.refusals import error_in, error_of
 from partitionedqueue.broker.replies import Raw
 from partitionedqueue.model import limits
 from partitionedqueue.model.errors import BrokerUnavailable, PartitionedQueueError, QueueFull
@@ -65,10 +66,13 @@ class BlockingBroker:
 
     def pipeline(self, several: Sequence[Call[T]]) -> list[T]:
         """Carry several calls at once; the first error among the replies is raised after all have been read."""
-        raw = self.raw(*(call.words for call in several), repeatable=all(call.repeatable for call in several))
-        return [call.parse(reply) for call, reply in zip(several, raw, strict=True)]
+        commands = [call.commands for call in several]
+        raw = self.raw(*itertools.chain(*commands), repeatable=all(call.repeatable for call in several))
+        last = itertools.accumulate(map(len, commands))
+        replies = [raw[n - 1] for n in last]
+        return [call.parse(reply[-1] if call.pushes else reply) for call, reply in zip(several, replies, strict=True)]
 
-    def raw(self, *commands: tuple[Argument, ...], repeatable: bool = False) -> list[Raw]:
+    def raw(self, *commands: Words, repeatable: bool = False) -> list[Raw]:
         """Run native commands in one pipeline; replies are bytes, ints and lists."""
         deadline = time.monotonic() + self._patience_s
         delay, tries, unsure = limits.RECONNECT_DELAY_S_MIN, 0, False
@@ -90,12 +94,12 @@ class BlockingBroker:
             time.sleep(delay if tries > 1 else 0)
             delay = min(delay * 2, limits.RECONNECT_DELAY_S_MAX)
 
-    def _raw_once(self, commands: tuple[tuple[Argument, ...], ...]) -> list[Raw]:
+    def _raw_once(self, commands: tuple[Words, ...]) -> list[Raw]:
         packed = [hiredis.pack_command(c) for c in commands]  # type: ignore[arg-type]  # its stub knows tuples of one
         replies = self._exchange(packed)
         for reply in replies:
-            if isinstance(reply, hiredis.ReplyError):
-                error = error_of(self.address, str(reply))
+            if (words := error_in(reply)) is not None:
+                error = error_of(self.address, words)
                 if isinstance(error, BrokerUnavailable):
                     error.outcome_unknown = len(commands) > 1  # others of the pipeline may have been carried out
                 raise error

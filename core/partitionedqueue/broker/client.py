@@ -8,9 +8,9 @@ from typing import Any, Final, TypeVar
 import hiredis
 
 from partitionedqueue.broker import calls
-from partitionedqueue.broker.calls import Argument, Call
+from partitionedqueue.broker.calls import Call, Words
 from partitionedqueue.broker.library import library_text, must_load
-from partitionedqueue.broker.refusals import error_of
+from partitionedqueue.broker.refusals import error_in, error_of
 from partitionedqueue.broker.replies import Raw
 from partitionedqueue.model import limits
 from partitionedqueue.model.errors import BrokerUnavailable, PartitionedQueueError, QueueFull
@@ -18,6 +18,19 @@ from partitionedqueue.model.placement import BrokerAddress
 
 T = TypeVar("T")
 _CHECK_S: Final = 0.25  # how often the oldest call in flight is looked at
+
+
+class _Asked:
+    """What waits for replies."""
+
+    __slots__ = ("counted", "deadline", "error", "future", "replies")
+
+    def __init__(self, future: "asyncio.Future[Raw]", deadline: float, counted: bool, replies: int) -> None:
+        self.future = future
+        self.deadline = deadline
+        self.counted = counted  # whether it has one of the places for calls in flight
+        self.replies = replies  # that are still to come
+        self.error: str | None = None  # the first among them
 
 
 class _Connection(asyncio.Protocol):
@@ -29,7 +42,7 @@ class _Connection(asyncio.Protocol):
         self._timeout_s = timeout_s
         self._loop = asyncio.get_running_loop()
         self._reader = hiredis.Reader()
-        self._waiting: deque[tuple[asyncio.Future[Raw], float, bool]] = deque()
+        self._waiting: deque[_Asked] = deque()
         self._unwritten: list[bytes] = []
         self._transport: asyncio.Transport | None = None
         self._check: asyncio.TimerHandle | None = None
@@ -49,15 +62,20 @@ class _Connection(asyncio.Protocol):
         try:
             self._reader.feed(data)
             while (reply := self._reader.gets()) is not False:
-                future, _, counted = self._waiting.popleft()
-                if counted:
-                    self._answered()
-                if future.done():
+                asked = self._waiting[0]
+                asked.error = asked.error or error_in(reply)
+                asked.replies -= 1
+                if asked.replies:
                     continue
-                if isinstance(reply, hiredis.ReplyError):
-                    future.set_exception(error_of(self._address, str(reply)))
+                self._waiting.popleft()
+                if asked.counted:
+                    self._answered()
+                if asked.future.done():
+                    continue
+                if asked.error is not None:
+                    asked.future.set_exception(error_of(self._address, asked.error))
                 else:
-                    future.set_result(reply)
+                    asked.future.set_result(reply)
         except (hiredis.ProtocolError, IndexError) as error:
             self.drop(f"spoke no RESP: {error}")
 
@@ -73,25 +91,26 @@ class _Connection(asyncio.Protocol):
             self._check.cancel()
         if self._transport is not None:
             self._transport.abort()
-        for future, _, counted in self._waiting:
-            if counted:
+        for asked in self._waiting:
+            if asked.counted:
                 self._answered()
-            if not future.done():
-                future.set_exception(self.lost)
+            if not asked.future.done():
+                asked.future.set_exception(self.lost)
         self._waiting.clear()
         self._unwritten.clear()
 
-    def ask(self, words: tuple[Argument, ...], *, counted: bool = True) -> "asyncio.Future[Raw]":
+    def ask(self, *commands: Words, counted: bool = True) -> "asyncio.Future[Raw]":
+        """Ask something; the future has the reply to the last command, or the first error among all replies."""
         if self.lost is not None:  # it was lost between the look and the call: nothing was sent
             if counted:
                 self._answered()
             raise BrokerUnavailable(str(self.lost))
         if not self._unwritten:
             self._loop.call_soon(self._write)
-        packed = hiredis.pack_command(words)  # type: ignore[arg-type]  # its stub knows tuples of one
-        self._unwritten.append(packed)
+        for words in commands:
+            self._unwritten.append(hiredis.pack_command(words))  # type: ignore[arg-type]  # its stub knows tuples of one
         future: asyncio.Future[Raw] = self._loop.create_future()
-        self._waiting.append((future, self._loop.time() + self._timeout_s, counted))
+        self._waiting.append(_Asked(future, self._loop.time() + self._timeout_s, counted, len(commands)))
         return future
 
     def _write(self) -> None:
@@ -100,7 +119,7 @@ class _Connection(asyncio.Protocol):
         self._unwritten.clear()
 
     def _check_oldest(self) -> None:
-        if self._waiting and self._waiting[0][1] < self._loop.time():
+        if self._waiting and self._waiting[0].deadline < self._loop.time():
             self.drop(f"did not answer within {self._timeout_s:g} s")
         else:
             self._check = self._loop.call_later(_CHECK_S, self._check_oldest)
@@ -143,7 +162,8 @@ class BrokerClient:
         delay, unsure = limits.RECONNECT_DELAY_S_MIN, False
         while True:
             try:
-                return call.parse(await self._ask(call.words))
+                reply = await self._ask(*call.commands)
+                return call.parse(reply[-1] if call.pushes else reply)
             except QueueFull as error:
                 if unsure:  # an earlier try may have been carried out; this one was refused before it was looked at
                     raise BrokerUnavailable(str(error), outcome_unknown=True) from error
@@ -179,7 +199,7 @@ class BrokerClient:
             self._connection = None
             await asyncio.sleep(0)
 
-    async def _ask(self, words: tuple[Argument, ...]) -> Any:
+    async def _ask(self, *commands: Words) -> Any:
         await self._places.acquire()
         try:
             connection = self._connection
@@ -188,7 +208,7 @@ class BrokerClient:
         except BaseException:
             self._places.release()
             raise
-        return await connection.ask(words)  # its place is free again when the reply has come
+        return await connection.ask(*commands)  # its place is free again when the reply has come
 
     async def _connected(self) -> _Connection:
         """One attempt at a time, for all that wait for it."""

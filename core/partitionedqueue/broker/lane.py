@@ -13,7 +13,7 @@ from partitionedqueue.broker.calls import Call
 from partitionedqueue.broker.client import BrokerClient
 from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.broker.replies import SendResult
-from partitionedqueue.model import limits
+from partitionedqueue.model import limits, stored_message
 from partitionedqueue.model.errors import BrokerUnavailable, PartitionedQueueError, QueueFull
 from partitionedqueue.model.identifiers import SequenceNumber, sequence_number
 
@@ -72,6 +72,7 @@ class Lane:
         self._asked_at: float | None = None  # since when a send waits for its reply
         self._id = uuid.uuid4().hex
         self._numbers = itertools.count(1)
+        self._tail = 0  # the last sequence number that is known of
         self._buffers: dict[str | None, deque[Pending]] = {}  # by session
         self._task: asyncio.Task[None] | None = None
 
@@ -171,7 +172,7 @@ class Lane:
             if call is None or not unsure:
                 stored = [one for pending in batch for one in pending.stored]
                 prints = b"".join([pending.fingerprints for pending in batch])
-                call = calls.send(self._keys, stored, sender=self._id, number=number, fingerprints=prints)
+                call = self._call(stored, prints, batch[0].session, number)
             try:
                 result = await self._attempt(batch, call)
             except QueueFull as error:
@@ -188,6 +189,20 @@ class Lane:
             self._let_go(batch, unsure=unsure)
             await asyncio.sleep(delay)
             delay = min(delay * 2, limits.RECONNECT_DELAY_S_MAX)
+
+    def _call(self, stored: list[bytes], fingerprints: bytes, session: str | None, number: int) -> Call[SendResult]:
+        """Larger batches go past Lua, to where the tail is thought to be."""
+        if sum(map(len, stored)) < limits.PUSHED_BYTES_MIN or any(map(stored_message.is_timed, stored)):
+            return calls.send(self._keys, stored, sender=self._id, number=number, fingerprints=fingerprints)
+        return calls.send_pushed(
+            self._keys,
+            stored,
+            guess=self._tail,
+            sender=self._id,
+            number=number,
+            fingerprints=fingerprints,
+            session=session or "",
+        )
 
     async def _attempt(self, batch: list[Pending], call: Call[SendResult]) -> SendResult:
         self._asked_at = asyncio.get_running_loop().time()
@@ -207,6 +222,8 @@ class Lane:
     def _settle(self, batch: list[Pending], result: SendResult) -> None:
         self._down_until = 0.0
         local, place = result.first, 0
+        if local:
+            self._tail = local + sum(len(pending.stored) for pending in batch) - len(result.duplicates) - 1
         dropped = frozenset(result.duplicates)
         for pending in batch:
             count, mine = len(pending.stored), _NO_DUPLICATES

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+import hiredis
+
 from partitionedqueue.model.errors import (
     BrokerFault,
     BrokerTooNew,
@@ -55,6 +57,15 @@ REFUSALS: Final[Mapping[str, type[PartitionedQueueError]]] = {
     "WRONGPASS": BrokerUnavailable,
     "NOPERM": BrokerFault,
 }
+
+
+def error_in(reply: object) -> str | None:
+    """The words of an error reply, also where it is one of those that EXEC lists."""
+    if isinstance(reply, hiredis.ReplyError):
+        return str(reply)
+    if isinstance(reply, list) and reply and isinstance(reply[-1], hiredis.ReplyError):
+        return str(reply[-1])
+    return None
 
 
 def error_of(address: object, words: str) -> PartitionedQueueError:

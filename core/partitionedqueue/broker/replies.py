@@ -70,6 +70,27 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Messages first..first+count-1 of one segment, received together under one lock; their bodies are still there."""
+
+    lock: int
+    first: int
+    delivery_count: int
+    marks: bytes
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedPlaces:
+    """As `Received`, with places for messages."""
+
+    now_ms: int
+    locked_until_ms: int
+    ask_again_ms: int
+    places: list[Place]
+
+
+@dataclass(frozen=True, slots=True)
 class Renewed:
     """Until when, and which of the settlements were refused (places in the call)."""
 
@@ -233,6 +254,11 @@ def received(raw: Raw) -> Received:
 def received_deferred(raw: Raw) -> Received:
     """Parse pq_receive_deferred's reply: nobody waits for deferred messages, so there is no time to ask again."""
     return Received(raw[0], raw[1], -1, [Run(*run) for run in raw[2:]])
+
+
+def received_places(raw: Raw) -> ReceivedPlaces:
+    """Parse pq_receive's reply where it has places."""
+    return ReceivedPlaces(raw[0], raw[1], raw[2], [Place(*place) for place in raw[3:]])
 
 
 def places(raw: Raw) -> list[int]:

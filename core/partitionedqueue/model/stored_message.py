@@ -153,6 +153,11 @@ def encode(message: Message) -> bytes:
     return b"".join((header, *sections))
 
 
+def is_timed(stored: bytes) -> bool:
+    """Whether a stored form has a time to live or a schedule of its own."""
+    return bool(stored[1] & (HAS_TIME_TO_LIVE | IS_SCHEDULED))
+
+
 def decode(stored: bytes) -> Message:
     """The message of a stored form. Raises InvalidMessage where it is damaged or of a later version.
 

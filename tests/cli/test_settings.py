@@ -1,0 +1,108 @@
+"""What a manifest says of a queue is acted upon."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.pq_command import Pq, manifest, write
+
+
+@pytest.fixture
+def with_sessions(tmp_path: Path) -> Path:
+    return write(tmp_path / "sessions.yaml", manifest(requiresSession=True))
+
+
+def received(pq: Pq, *words: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in pq.done("receive", "letters", *words, "--json").splitlines()]
+
+
+def test_messages_of_a_session_are_received_by_its_name_in_their_order(pq: Pq, with_sessions: Path) -> None:
+    pq.up(with_sessions)
+    for session in ("a", "b"):
+        pq.done("send", "letters", "--session-id", session, given="".join(f"{session}{n}\n" for n in range(250)))
+    assert [one["body"] for one in received(pq, "--session", "b", "-n", "300")] == [f"b{n}" for n in range(250)]
+    assert len(pq.done("peek", "letters", "--session", "a", "-n", "1000").splitlines()) == 250
+    assert pq.done("peek", "letters", "--session", "b") == ""
+    found = received(pq, "--next-session", "-n", "2")
+    assert [(one["session_id"], one["body"]) for one in found] == [("a", "a0"), ("a", "a1")]
+    assert [one["body"] for one in received(pq, "--next-session", "--delete")] == ["a2"]
+    assert pq.status()["messages"] == 247
+
+
+def test_what_a_session_gives_back_comes_again(pq: Pq, with_sessions: Path) -> None:
+    pq.up(with_sessions)
+    pq.done("send", "letters", "--session-id", "a", "--body", "x")
+    assert received(pq, "--session", "a", "--no-complete")[0]["delivery_count"] == 1
+    assert received(pq, "--session", "a")[0]["delivery_count"] == 2
+    nothing = pq("receive", "letters", "--next-session")
+    assert (nothing.returncode, nothing.stderr) == (0, "No message is ready in queue letters\n")
+
+
+def test_sessions_are_asked_for_where_there_are_some_and_only_there(
+    pq: Pq, with_sessions: Path, tmp_path: Path
+) -> None:
+    pq.up(with_sessions)
+    assert "has sessions: name one (--session ID), or take the next (--next-session)" in pq("receive", "letters").stderr
+    assert pq("send", "letters", "--body", "without").returncode == 1
+    assert pq.status()["messages"] == 0
+    assert pq("receive", "letters", "--dead-letters").returncode == 0, "a dead-letter queue is read without sessions"
+    pq.done("down")
+    (tmp_path / "other").mkdir()
+    other = Pq(tmp_path / "other")
+    try:
+        other.up(write(tmp_path / "plain.yaml", manifest(partitioned=False)))
+        assert "has no sessions" in other("receive", "letters", "--session", "a").stderr
+    finally:
+        other.end()
+
+
+def test_duplicates_are_dropped_also_after_a_restart_of_everything(pq: Pq, tmp_path: Path) -> None:
+    file = write(tmp_path / "once.yaml", manifest(requiresDuplicateDetection=True))
+    pq.up(file)
+    for body in ("first", "second"):
+        assert pq.done("send", "letters", "--message-id", "id", "--body", body) == "Sent 1 message to queue letters\n"
+    pq.done("down")
+    pq.up(file)
+    pq.done("send", "letters", "--message-id", "id", "--body", "third")
+    assert [one["body"] for one in received(pq, "-n", "5")] == ["first"]
+
+
+def test_a_status_takes_effect_with_the_next_start(pq: Pq, tmp_path: Path) -> None:
+    pq.up(write(tmp_path / "open.yaml", manifest(partitioned=False)))
+    pq.done("send", "letters", "--body", "x")
+    pq.done("down")
+    pq.up(write(tmp_path / "closed.yaml", manifest(partitioned=False, status="SendDisabled")))
+    refused = pq("send", "letters", "--body", "x")
+    assert refused.returncode == 1
+    assert "SendDisabled" in refused.stderr
+    assert len(received(pq)) == 1
+
+
+@pytest.mark.parametrize("field", ["requiresSession", "requiresDuplicateDetection"])
+def test_what_is_for_ever_stays(pq: Pq, small: Path, tmp_path: Path, field: str) -> None:
+    pq.up(small)
+    pq.done("down")
+    changed = pq("up", "-f", write(tmp_path / "changed.yaml", manifest(partitioned=False, **{field: True})))
+    assert changed.returncode == 1
+    assert f"was made with {field}: false and cannot become true" in changed.stderr
+
+
+def test_only_what_is_not_acted_upon_is_said_to_be_so(pq: Pq, tmp_path: Path) -> None:
+    acted_upon: dict[str, Any] = {
+        "maxDeliveryCount": 3,
+        "defaultMessageTimeToLive": "PT1H",
+        "deadLetteringOnMessageExpiration": True,
+        "requiresSession": True,
+        "lockDuration": "PT2M",
+    }
+    pq.up(write(tmp_path / "new.yaml", manifest(partitioned=False, **acted_upon)))
+    assert "does not act on" not in pq.said.read_text()
+    pq.done("down")
+    pq.up(
+        write(
+            tmp_path / "kept.yaml", manifest(partitioned=False, **acted_upon, autoDeleteOnIdle="PT1H", forwardTo=None)
+        )
+    )
+    assert "this version keeps, but does not act on: autoDeleteOnIdle\n" in pq.said.read_text()
