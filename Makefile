@@ -5,7 +5,7 @@ UV ?= .venv/bin/uv
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 LINT = .venv/bin/ruff check && .venv/bin/ruff format --check && .venv/bin/mypy && .venv/bin/lint-imports --no-logo
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check unit functions spark cli bench lock clean
+.PHONY: help setup demo test check unit functions image versions spark cli bench lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -27,6 +27,12 @@ unit: setup ## pure code
 
 functions: setup ## the broker's Lua, against a real redis-server
 	@$(PY) -m pytest tests/functions
+
+image: setup ## start.sh: damaged folders, upgrades, and Redis 7, Redis 8 and Valkey 8
+	@$(PY) -m pytest tests/image
+
+versions: setup ## the broker's Lua, all of its tests, against each server in turn
+	@set -e; for server in redis-7 redis-8 valkey-8; do echo "== $$server"; $(PY) -m pytest tests/functions --server $$server; done
 
 spark: setup ## the Spark source, against real brokers
 	@$(PY) -m pytest tests/spark

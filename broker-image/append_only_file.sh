@@ -7,6 +7,7 @@
 #
 # Only `cut` changes anything. Ends with 0, or with 78 when somebody must decide, the words on stderr.
 # PQ_SERVER (redis-server), PQ_DURABILITY (Always, EverySecond, None) and PQ_DISK_FREE_MB_MIN (16) as for start.sh.
+# shellcheck shell=dash # sh of Debian and of busybox: POSIX and `local`
 set -u
 LC_ALL=C
 export LC_ALL
@@ -136,8 +137,8 @@ look_at_files() {
 find_damage() {
     local analysed
     said=$("${server%-server}-check-aof" "$manifest" 2>&1 </dev/null)
-    analysed=$(printf '%s\n' "$said" | sed -n 's/^AOF analyzed: filename=\([^,]*\), size=\([0-9]*\), ok_up_to=\([0-9]*\),.*diff=\([0-9]*\)$/\1 \2 \3 \4/p' |
-        awk '$4 > 0' | tail -n 1)
+    analysed=$(printf '%s\n' "$said" | sed -n 's/^AOF analyzed: filename=\([^,]*\), size=\([0-9]*\), ok_up_to=\([0-9]*\),.*/\1 \2 \3/p' |
+        awk '$2 > $3' | tail -n 1)
     damaged=$files/$(printf '%s' "$analysed" | cut -d' ' -f1)
     size=$(printf '%s' "$analysed" | cut -d' ' -f2)
     from=$(printf '%s' "$analysed" | cut -d' ' -f3)
@@ -155,6 +156,7 @@ is_torn() {
     [ "${damaged##*/}" = "$(listed i | tail -n 1)" ] || return 1
     [ "$(rest | tr -d '\000' | wc -c)" -gt 0 ] || return 0
     [ "$(rest | head -c 1)" = '*' ] || return 1
+    # shellcheck disable=SC2016 # it is no expansion
     if [ "$(rest | head -c 15)" = "$(printf '*1\r\n$5\r\nMULTI\r\n')" ]; then
         [ "$(lines_like EXEC)" = 0 ]
     else
@@ -187,8 +189,8 @@ refuse_broken() {
     keep="truncate -s $from '$damaged'"
     for each in $later; do keep="$keep && sed -i '/^file $each /d' '$manifest'"; done
     refuse "$damaged is damaged in the middle." <<-END
-	It can be read up to byte $from of $size. $((size - from)) bytes follow${later:+, and then $later}: at least $(lines_like EXEC) whole commands, all of them
-	acknowledged. No crash does that: look at the disk, and at whoever else has written there.
+	It can be read up to byte $from of $size. $((size - from)) bytes follow${later:+, and then $later}: at least $(lines_like EXEC) whole commands,
+	all of them acknowledged. No crash does that: look at the disk, and at whoever else has written there.
 	What to do, one of:
 	  1. restore the folder from a copy of the volume
 	  2. keep what stands before the damage and lose what follows; first keep a copy:

@@ -17,6 +17,7 @@
 #   PQ_SERVER=redis-server            its -cli and -check-aof stand beside it
 #   PQ_CONF, PQ_LIBRARY               redis.conf and library.lua, beside this file
 # Arguments go to redis-server after all of these. With a password, REDISCLI_AUTH too must hold it.
+# shellcheck shell=dash # sh of Debian and of busybox: POSIX and `local`
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -29,13 +30,14 @@ library=${PQ_LIBRARY:-$here/library.lua}
 seconds_max=${PQ_START_SECONDS_MAX:-600}
 socket=broker.sock # in the folder, which is where both ends work: so its path has no length to speak of
 must_decide=78     # EX_CONFIG
-server= asked_to_end=no
+server=''
+asked_to_end=no
 
 say() { printf 'start.sh: %s\n' "$*" >&2; }
 
 # Ends, and the server with it.
 fail() { # exit code, words
-    local ending=$1
+    local ending="$1"
     shift
     [ "$asked_to_end" = no ] || ending=0 # then nothing of this is news
     [ "$ending" = 0 ] || say "$*"
@@ -63,9 +65,16 @@ check_settings() {
         None) durable='--appendonly no' ;;
         *) fail 64 "PQ_DURABILITY=$PQ_DURABILITY is none of Always, EverySecond, None." ;;
     esac
-    case ${PQ_TORN_END:=refuse} in refuse | cut) ;; *) fail 64 "PQ_TORN_END=$PQ_TORN_END is neither refuse nor cut." ;; esac
-    case ${PQ_OLDER_LIBRARY:=keep} in keep | replace) ;; *) fail 64 "PQ_OLDER_LIBRARY=$PQ_OLDER_LIBRARY is neither keep nor replace." ;; esac
-    ours=$(sed -n "s/^local LIBRARY_VERSION = '\(.*\)'.*/\1/p" "$library") && [ -n "$ours" ] || fail 66 "$library is not the library."
+    case ${PQ_TORN_END:=refuse} in
+        refuse | cut) ;;
+        *) fail 64 "PQ_TORN_END=$PQ_TORN_END is neither refuse nor cut." ;;
+    esac
+    case ${PQ_OLDER_LIBRARY:=keep} in
+        keep | replace) ;;
+        *) fail 64 "PQ_OLDER_LIBRARY=$PQ_OLDER_LIBRARY is neither keep nor replace." ;;
+    esac
+    ours=$(sed -n "s/^local LIBRARY_VERSION = '\(.*\)'.*/\1/p" "$library" 2>/dev/null)
+    [ -n "$ours" ] || fail 66 "$library is not the library."
     our_layout=$(sed -n 's/^local LAYOUT_VERSION = \([0-9]*\).*/\1/p' "$library")
     major=$("$PQ_SERVER" --version 2>/dev/null | sed -n 's/.* v=\([0-9]*\)\..*/\1/p')
     [ "${major:-0}" -ge 7 ] || fail 69 "$PQ_SERVER is no Redis 7.0 or newer, nor Valkey 8: version ${major:-unknown}."
@@ -73,8 +82,14 @@ check_settings() {
 
 # Two servers over one folder would ruin it. The lock is the server's as well, and falls when both have ended.
 lock_folder() {
+    local waited=0
     exec 9>>lock || exit "$must_decide"
-    flock -w "${PQ_LOCK_SECONDS_MAX:-30}" 9 || fail "$must_decide" "another broker works in $folder, and has not ended while it was waited for."
+    until flock -n 9; do
+        [ "$waited" -lt "${PQ_LOCK_SECONDS_MAX:-30}" ] ||
+            fail "$must_decide" "another broker works in $folder, and has not ended while it was waited for."
+        sleep 1
+        waited=$((waited + 1))
+    done
 }
 
 answers() { "${PQ_SERVER%-server}-cli" -s "$socket" -e "$@" 2>&1; }
@@ -84,12 +99,13 @@ start_server() {
     local waited=0
     rm -f "$socket"
     # shellcheck disable=SC2086 # several words
-    "$PQ_SERVER" "${PQ_CONF:-$here/redis.conf}" --dir "$folder" --bind ${PQ_BIND:-127.0.0.1} --port 0 --unixsocket "$socket" --unixsocketperm 700 \
-        --maxmemory "${PQ_MAXMEMORY:-1280mb}" $durable "$@" &
+    "$PQ_SERVER" "${PQ_CONF:-$here/redis.conf}" --dir "$folder" --maxmemory "${PQ_MAXMEMORY:-1280mb}" $durable \
+        --bind ${PQ_BIND:-127.0.0.1} --port 0 --unixsocket "$socket" --unixsocketperm 700 "$@" &
     server=$!
     until [ "$(answers PING)" = PONG ]; do
         kill -0 "$server" 2>/dev/null || break
-        [ "$waited" -lt $((seconds_max * 20)) ] || fail 75 "it has not read its files within $seconds_max s; it may be asked to take longer: PQ_START_SECONDS_MAX."
+        [ "$waited" -lt $((seconds_max * 20)) ] ||
+            fail 75 "the server has not read its files within $seconds_max s; PQ_START_SECONDS_MAX gives it longer."
         sleep 0.05
         waited=$((waited + 1))
     done

@@ -104,8 +104,11 @@ def _round(broker: BlockingBroker, keys: QueueKeys, wanted: Sequence[Span], *, b
             continue
         numbers = np.arange(span.first, span.first + len(bodies), dtype=np.int64)
         moments = _times_ms(numbers, marks)
+        there = np.fromiter(map(len, bodies), dtype=np.int64, count=len(bodies)) > 0  # what has gone may be blanked
         if gone is not None:
-            kept = np.flatnonzero(~_gone(gone)[(numbers - 1) % limits.SEGMENT_MESSAGES])
+            there &= ~_gone(gone)[(numbers - 1) % limits.SEGMENT_MESSAGES]
+        if not bool(there.all()):
+            kept = np.flatnonzero(there)
             numbers, moments, bodies = numbers[kept], moments[kept], [bodies[n] for n in kept.tolist()]
         sequences.append(numbers)
         times.append(moments)

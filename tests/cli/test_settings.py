@@ -84,7 +84,9 @@ def test_a_status_takes_effect_with_the_next_start(pq: Pq, tmp_path: Path) -> No
 def test_what_is_for_ever_stays(pq: Pq, small: Path, tmp_path: Path, field: str) -> None:
     pq.up(small)
     pq.done("down")
-    changed = pq("up", "-f", write(tmp_path / "changed.yaml", manifest(partitioned=False, **{field: True})))
+    other = manifest(partitioned=False)
+    other["spec"][field] = True
+    changed = pq("up", "-f", write(tmp_path / "changed.yaml", other))
     assert changed.returncode == 1
     assert f"was made with {field}: false and cannot become true" in changed.stderr
 

@@ -1,12 +1,14 @@
 """The partitions of a queue under test."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from harness.redis_servers import Broker
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.broker.replies import Totals
+from partitionedqueue.broker.settings import BrokerSettings
 from partitionedqueue.model.message import Message
 from partitionedqueue.model.stored_message import encode
 
@@ -19,10 +21,16 @@ class Brokers:
     def __init__(self, servers: Sequence[Broker], queue: str = QUEUE) -> None:
         self.servers = servers
         self.keys = QueueKeys(queue)
-        for partition, server in enumerate(servers):
-            with BlockingBroker(server.address) as broker:
-                broker.call(calls.configure(self.keys, partition=partition, partitions=len(servers)))
+        self.configure()
         self.option = ",".join(str(server.address) for server in servers)
+
+    def configure(self, **settings: Any) -> None:
+        """Say which partition each is, and some BrokerSettings."""
+        told = BrokerSettings(**settings) if settings else None
+        for partition, server in enumerate(self.servers):
+            with BlockingBroker(server.address) as broker:
+                count = len(self.servers)
+                broker.call(calls.configure(self.keys, partition=partition, partitions=count, settings=told))
 
     def send(self, partition: int, messages: Sequence[Message]) -> None:
         with BlockingBroker(self.servers[partition].address) as broker:

@@ -11,6 +11,7 @@ from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.replies import Settlement
 from partitionedqueue.model.identifiers import sequence_number
 from partitionedqueue.model.message import Message, PropertyValue
+from partitionedqueue.model.stored_message import encode_changes
 from partitionedqueue_spark import rows
 from spark.brokers import Brokers
 
@@ -71,6 +72,45 @@ def test_a_browse_leaves_out_what_has_gone_and_shows_what_is_locked(spark: Spark
     found = [int(bytes(row.body)) for row in browse(spark, brokers).select("body").collect()]
     assert sorted(found) == sorted(set(range(3000)) - missing)
     assert brokers.left() == len(found)
+
+
+def test_application_properties_are_shown_as_they_were_changed(spark: SparkSession, brokers: Brokers) -> None:
+    given: dict[str, PropertyValue] = {"kept": "1", "changed": "2", "removed": "3"}
+    brokers.send(
+        0, [Message(body=b"changed", application_properties=given), Message(body=b"bare"), Message(body=b"as it was")]
+    )
+    with BlockingBroker(brokers.servers[0].address) as broker:
+        several: list[dict[str, PropertyValue]] = [{"changed": "x", "removed": None}, {"changed": "y", "new": 7}]
+        for changes in several:
+            received = broker.call(calls.receive(brokers.keys, most=2, lock_ms=60_000))
+            locks = [Settlement(run.lock, run.first, run.first + len(run.messages) - 1) for run in received.runs]
+            assert broker.call(calls.abandon(brokers.keys, locks, changes=encode_changes(changes))) == []
+    found = {bytes(row.body): row.application_properties for row in browse(spark, brokers).collect()}
+    assert found == {
+        b"changed": {"kept": "1", "changed": "y", "new": "7"},
+        b"bare": {"changed": "y", "new": "7"},
+        b"as it was": None,
+    }
+
+
+def test_what_has_gone_is_left_out_also_where_its_bytes_were_given_back(spark: SparkSession, brokers: Brokers) -> None:
+    brokers.send(0, [Message(body=b"%d" % n + b" " * 100_000) for n in range(200)])
+    with BlockingBroker(brokers.servers[0].address) as broker:
+        for _ in range(3):
+            for run in broker.call(calls.receive(brokers.keys, most=1000, lock_ms=60_000)).runs:
+                last = run.first + len(run.messages) - 2  # one of them stays
+                assert broker.call(calls.complete(brokers.keys, [Settlement(run.lock, run.first, last)])) == []
+        (bodies,) = broker.raw(("LRANGE", brokers.keys.segment(0), 0, -1))
+    assert b"" in bodies, "this is about bodies that were blanked"
+    found = browse(spark, brokers).select("sequence_number").collect()
+    assert len(found) == brokers.left()
+    assert 0 < len(found) < 150
+
+
+def test_a_queue_with_sessions_is_browsed_and_not_streamed(spark: SparkSession, brokers: Brokers) -> None:
+    brokers.configure(sessions=True)
+    brokers.send(1, [Message(body=b"x", session_id="s")])
+    assert [row.session_id for row in browse(spark, brokers).collect()] == ["s"]
 
 
 def _body(stored: bytes) -> bytes:

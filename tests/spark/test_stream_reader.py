@@ -11,6 +11,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
+from partitionedqueue.model.message import Message
 from partitionedqueue_spark.claims import QueryFenced
 from partitionedqueue_spark.offsets import InvalidOffset
 from partitionedqueue_spark.options import SourceOptions
@@ -190,6 +191,8 @@ def test_a_broker_that_is_down_is_told_by_its_partition(brokers: Brokers, reader
 
 
 def test_a_broker_that_is_killed_while_it_is_read_is_waited_for(brokers: Brokers, readers: Readers) -> None:
+    with BlockingBroker(brokers.servers[0].address) as broker:
+        broker.raw(("CONFIG", "SET", "appendfsync", "always"))  # a slow disk puts the writes of every second off
     brokers.send_numbered(3000)
     reader = readers.new(fetchSize="256")
     start = reader.initialOffset()
@@ -206,3 +209,11 @@ def test_a_broker_that_is_killed_while_it_is_read_is_waited_for(brokers: Brokers
     assert sorted(map(int, found)) == list(range(0, 3000, 3))
     assert reader.latestOffset(end, ALL) == end
     assert brokers.left() == 0
+
+
+def test_a_queue_with_sessions_is_not_claimed_from(brokers: Brokers, readers: Readers) -> None:
+    brokers.configure(sessions=True)
+    brokers.send(0, [Message(body=b"1", session_id="s")])
+    reader = readers.new()
+    with pytest.raises(PartitionUnreadable, match=r"partition 0: .*sessions"):
+        reader.latestOffset(reader.initialOffset(), ALL)

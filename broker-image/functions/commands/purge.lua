@@ -10,8 +10,8 @@ command('pq_purge', function(queue, argv)
   end
   local now = now_ms()
   local s = load_state(queue)
-  if upto == 0 then upto = s.tail end
   sweep(s, now)
+  if upto == 0 then upto = s.tail end
   s.work = 0
   local before, from = s.messages, max(cursor - 1, 0)
   local active, deferred, scheduled = string.find(states, 'a'), string.find(states, 'd'), string.find(states, 's')

@@ -72,7 +72,7 @@ command('pq_receive', function(queue, argv)
   give_back_lapsed(s, now)
   local its, no = session_to_receive_from(s, now, id, argv[5])
   lock_ms = lock_duration(s, lock_ms)
-  no = no or (lock_ms > 0 and locks_full(s))
+  no = no or (lock_ms > 0 and (locks_full(s) or (its and holds_too_many(s, its))))
   if no then
     save(s)
     return no

@@ -25,7 +25,7 @@ command('pq_receive_deferred', function(queue, argv)
   sweep(s, now)
   local its, no = session_to_receive_from(s, now, argv[1], argv[2])
   lock_ms = lock_duration(s, lock_ms)
-  no = no or (lock_ms > 0 and locks_full(s))
+  no = no or (lock_ms > 0 and (locks_full(s) or (its and holds_too_many(s, its))))
   local seen = {}
   for i = 4, no and 0 or #argv do
     local sequence = whole(argv[i], 1, 2 ^ 48)

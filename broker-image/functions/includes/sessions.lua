@@ -199,10 +199,18 @@ local function prune(s, its, most)
 end
 
 function hold_in_session(s, its, id)
-  its.held = its.held .. pack('<I6', id)
   if #its.held >= HELD_PRUNED and (id % HELD_PRUNE_TURN == 0 or #its.held >= HELD_MOST) then
-    prune(s, its, HELD_MOST / 6)
+    prune(s, its, #its.held / 6)
   end
+  its.held = its.held .. pack('<I6', id)
+end
+
+-- Whether a session really holds as many runs as it may.
+function holds_too_many(s, its)
+  if #its.held < HELD_MOST then return nil end
+  prune(s, its, #its.held / 6)
+  if #its.held < HELD_MOST then return nil end
+  return refusal('LOCKSFULL', "session '" .. its.id .. "' holds " .. HELD_MOST / 6 .. ' receives that are not settled: settle some first')
 end
 
 -- The session that a receive or a claim is for, nil where the queue has none; or false and a refusal.
