@@ -80,7 +80,7 @@ end
 -- then are ready no more and belong to the caller; `its` is their session. Ends when there has been enough work for one call.
 function withdraw(s, segment, first, last, part, only)
   local base = segment * SEGMENT + 1
-  local _, _, _, gone = gone_of(s, segment)
+  local gone = absent_from(s, segment)
   local scheduled = scheduled_bits(s, segment)
   local function absent(sequence)
     return bit_is_set(gone, sequence - base) or bit_is_set(scheduled, sequence - base)

@@ -267,6 +267,13 @@ function gone_of(s, segment)
   return 0, 0, 0, NO_BITS
 end
 
+-- The bits of the messages that have gone from a segment, which may have gone altogether.
+function absent_from(s, segment)
+  local _, count, _, bits = gone_of(s, segment)
+  if count == 0 and call('EXISTS', segment_key(s.queue, segment)) == 0 then return full_bits(SEGMENT) end
+  return bits
+end
+
 -- Takes messages first..last (of one segment, all of them still there, `bytes` in all) out for ever.
 function remove(s, segment, first, last, bytes)
   local bytes_gone, count_gone, blanked, bits = gone_of(s, segment)

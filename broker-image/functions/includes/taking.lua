@@ -18,8 +18,7 @@ end
 local function pass_holes(s, last)
   local segment = segment_of(s.head + 1)
   local base = segment * SEGMENT + 1
-  local _, _, _, gone = gone_of(s, segment)
-  local scheduled = scheduled_bits(s, segment)
+  local gone, scheduled = absent_from(s, segment), scheduled_bits(s, segment)
   local function is_hole(sequence)
     return bit_is_set(gone, sequence - base) or bit_is_set(scheduled, sequence - base)
   end
@@ -92,7 +91,7 @@ function take_from_session(s, its, now, most)
     local last = min(first + min(most, length) - 1, (segment_of(first) + 1) * SEGMENT)
     local hole = false
     if its.holes > 0 then
-      local base, _, _, _, gone = segment_of(first) * SEGMENT + 1, gone_of(s, segment_of(first))
+      local base, gone = segment_of(first) * SEGMENT + 1, absent_from(s, segment_of(first))
       hole = bit_is_set(gone, first - base)
       local stop = first
       while stop < last and bit_is_set(gone, stop + 1 - base) == hole do stop = stop + 1 end
@@ -130,7 +129,7 @@ end
 function is_ready(s, sequence)
   if sequence > s.tail then return false end
   if sequence <= s.head then return returned_run_of(s, sequence) ~= nil end
-  local _, _, _, gone = gone_of(s, segment_of(sequence))
+  local gone = absent_from(s, segment_of(sequence))
   return not bit_is_set(gone, (sequence - 1) % SEGMENT) and not is_scheduled(s, sequence)
 end
 
