@@ -1,8 +1,8 @@
 """Does a broker stay as fast with millions of messages?
 
-Two queues in one broker, one with a thousand messages, one with five million; both are sent to, received from and completed
-in turns, in small steps so that their depth stays. Printed is the deep queue's speed as a fraction of the shallow one's,
-medians over all rounds. It may be 1.3 times slower (.77); .90 was aimed at.
+Two queues in one broker, one with a thousand messages, one with five million; both are sent to, received from and
+completed in turns, in small steps so that their depth stays. Printed is the deep queue's speed as a fraction of the
+shallow one's, medians over all rounds. It may be 1.3 times slower (.77); .90 was aimed at.
 """
 
 import sys
@@ -89,7 +89,9 @@ def main() -> int:
             ratios |= {f"{phase}_b{batch}": value for phase, value in found.items()}
             rows.append([str(batch), *(f"{value:.2f}" for value in found.values())])
     print(f"{DEPTHS[DEEP] // share:,} messages ({used_bytes / 2**30:.2f} GB) against {DEPTHS[SHALLOW]:,}:")
-    print(f"the deep queue's speed as a fraction of the shallow one's, medians of {rounds} rounds; at least {LEAST:.2f}")
+    print(
+        f"the deep queue's speed as a fraction of the shallow one's, medians of {rounds} rounds; at least {LEAST:.2f}"
+    )
     table(("batch", *PHASES, "processor time"), rows)
     below = [name for name, value in ratios.items() if value < LEAST]
     return conclude("broker_depth", ratios, rounds=rounds, used_bytes=used_bytes, below_target=below)

@@ -23,7 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.measuring.lanes import Cost, Lane, measured, total, wire_of
-from benchmarks.measuring.messages import batches, received_runs, settlements_of
+from benchmarks.measuring.messages import received_runs, settlements_of
 from benchmarks.measuring.rounds import conclude, median, parser, rounds_of, say, table, take_turns
 from benchmarks.measuring.servers import ALWAYS, OFF, broker_lanes
 

@@ -24,6 +24,7 @@ from partitionedqueue.model.stored_message import enqueued_times
 RELEASE = "0.1.0"
 KEYS = QueueKeys("history")
 KEY = KEYS.state
+SENDER_KNOWN_MS = 900_000
 HISTORIES, CALLS_BEFORE, CALLS_AFTER = 25, 60, 60
 
 
@@ -134,6 +135,8 @@ class History:
         sender = self.chance.choice(("", "a", "b"))
         number = 0
         if sender:
+            # How long beyond twenty minutes a sender is remembered is a library's own choice.
+            sender = f"{sender}{self.sides[0].clock.now_ms // SENDER_KNOWN_MS}"
             number = max(1, self.numbers.get(sender, 0) + self.chance.choice((-3, 0, 1, 1, 1, 2)))
             self.numbers[sender] = max(number, self.numbers.get(sender, 0))
         reply = self.each("send", [stored(b"%d" % (self.last + i)) for i in range(count)], sender, number)
@@ -149,7 +152,8 @@ class History:
         if not locks:
             return []
         first = self.chance.randrange(len(locks))
-        return locks[first : first + self.chance.choice((1, 5, 60, 300)) : self.chance.choice((1, 1, 2, 3))]
+        # Few: how much due work one call does is a library's own choice as well.
+        return locks[first : first + self.chance.choice((1, 2, 5, 20)) : self.chance.choice((1, 1, 2, 3))]
 
     def settle(self) -> None:
         if numbers := self.held():

@@ -431,10 +431,10 @@ class PartitionModel:
 
     def acceptable(self, session_id: str = "") -> str | None:
         """The session that is accepted: the named one, or that whose first ready message is the oldest; or none."""
-        if self.settings.status in {"Disabled", "ReceiveDisabled"}:
-            raise Refused("DISABLED")
         if not self.settings.sessions:
             raise Refused("NOSESSIONS")
+        if self.settings.status in {"Disabled", "ReceiveDisabled"}:
+            raise Refused("DISABLED")
         if session_id:
             if self.sessions.get(session_id, Session()).lock:
                 raise Refused("SESSIONLOCKED")

@@ -48,12 +48,13 @@ local function hand_out(s, reply, first, last, deliveries, lock_ms, until_ms, it
     if bytes >= RUN_BYTES or i == count then
       local part, start, stop, id = bodies, first + from - 1, first + i - 1, 0
       if by_place then part = i - from + 1 elseif from > 1 or i < all then part = { unpack(bodies, from, i) } end
+      local times = times_of(s.queue, segment, start, stop) -- before it may go
       if lock_ms > 0 then
         id = lock(s, start, stop, deliveries + 1, bytes, until_ms, its)
       else
         remove(s, segment, start, stop, bytes)
       end
-      reply[#reply + 1] = { id, start, deliveries + 1, times_of(s.queue, segment, start, stop), part }
+      reply[#reply + 1] = { id, start, deliveries + 1, times, part }
       bytes, from = 0, i + 1
     end
   end

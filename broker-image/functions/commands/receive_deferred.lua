@@ -45,12 +45,13 @@ command('pq_receive_deferred', function(queue, argv)
     local sequence = tonumber(argv[i])
     local segment, deliveries, id = segment_of(sequence), undefer(s, sequence), 0
     local bodies = bodies_of(s.queue, segment, sequence, sequence)
+    local times = times_of(s.queue, segment, sequence, sequence)
     if lock_ms > 0 then
       id = lock(s, sequence, sequence, deliveries + 1, #bodies[1], until_ms, its, true)
     else
       remove(s, segment, sequence, sequence, #bodies[1])
     end
-    reply[#reply + 1] = { id, sequence, deliveries + 1, times_of(s.queue, segment, sequence, sequence), bodies }
+    reply[#reply + 1] = { id, sequence, deliveries + 1, times, bodies }
   end
   save(s)
   return reply

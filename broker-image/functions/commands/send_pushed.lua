@@ -16,7 +16,11 @@ command('pq_send_pushed', function(queue, argv)
   if not sent or not guess or count < 1 or count > PUSHED_MOST or count ~= floor(count) then
     return refusal('BADCALL', 'pq_send_pushed takes sender, number, fingerprints, session, guess and 1..' .. PUSHED_MOST .. ' sizes')
   end
-  local s = sender ~= '' and load_state(queue, 'n' .. sender) or load_state(queue)
+  local may, s = pcall(load_state, queue, 'n' .. sender)
+  if not may then
+    take_off_blindly(queue, guess, count)
+    return type(s) == 'table' and s or redis.error_reply(s) -- Redis' pcall gives the words, newer ones a table
+  end
   local last, letters, no
   if sender ~= '' then
     last, letters = sender_of(s, sender)

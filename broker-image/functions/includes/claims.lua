@@ -15,6 +15,7 @@ local function group_key(queue, group) return queue .. ':group:' .. group end
 function log_key(queue, group) return queue .. ':log:' .. group end
 
 function group_of(queue, name)
+  check_layout(queue)
   local h = call('HMGET', group_key(queue, name), 'owner', 'lease', 'base', 'next', 'lost')
   return {
     name = name, owner = h[1] or '', lease = tonumber(h[2] or 0), base = tonumber(h[3] or 0),

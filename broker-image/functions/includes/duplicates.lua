@@ -46,11 +46,11 @@ end
 function duplicates_in(s, now, blob)
   NO_FINGERPRINT = rep('\0', FINGERPRINT)
   turn_generations(s, now)
-  local fingerprints, duplicate, new, any = {}, {}, {}, false
+  local fingerprints, duplicate, any = {}, {}, false
   for i = 1, #blob / FINGERPRINT do fingerprints[i] = sub(blob, i * FINGERPRINT - 11, i * FINGERPRINT) end
   local current = s.ids_count > 0 and seen_in(s, s.ids, fingerprints) or EMPTY
   local older = s.ids_before_count > 0 and seen_in(s, s.ids - 1, fingerprints) or EMPTY
-  local oldest = now - s.config.dedupe_ms
+  local oldest, new = now - s.config.dedupe_ms, {}
   for i = 1, #fingerprints do
     local fingerprint = fingerprints[i]
     if fingerprint ~= NO_FINGERPRINT then

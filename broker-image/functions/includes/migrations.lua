@@ -37,6 +37,7 @@ function migrate(queue)
   s.tail, s.head, s.run, s.swept = count('tail'), count('head'), count('run'), count('run')
   s.messages, s.bytes = s.tail - count('gone'), count('in') - count('out')
   s.locked, s.claimed, s.marked = count('locked'), count('claimed'), count('marked')
+  s.due = 0 -- to be looked at
   s.returned = call('ZCARD', queue .. ':returned')
   for name, value in pairs(old) do
     local kind, rest = sub(name, 1, 1), sub(name, 2)

@@ -148,6 +148,11 @@ local function each_piece(tail, count, part)
   return true
 end
 
+-- The same where nothing is known of the queue but that this library must not touch it.
+function take_off_blindly(queue, guess, count)
+  each_piece(guess, count, function(segment, _, from, to) call('RPOP', segment_key(queue, segment), to - from + 1) end)
+end
+
 -- Takes `count` bodies off again that were pushed as if the tail were `guess`, and whatever else does not belong there;
 -- returns them.
 function take_off(s, guess, count)

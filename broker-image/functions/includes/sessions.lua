@@ -12,16 +12,25 @@ ENTRY = '<I6I2I2'
 local ENTRY_SIZE = 10
 local CHUNK_BYTES = 16 * ENTRY_SIZE
 BUSY = 2 ^ 52
-local HELD_PRUNED = 64 * 6 -- bytes of `held` from which settled runs are looked for,
-local HELD_PRUNE_TURN = 32 -- now and then,
+local HELD_PRUNED = 16 * 6 -- bytes of `held` from which settled runs are looked for,
+local HELD_PRUNE_TURN = 8 -- now and then,
 HELD_MOST = 2048 * 6 -- and always; a session that really holds so many runs gets no more
 
-local function session_score(its)
-  if its.lock == 0 and its.held == '' and its.count > 0 then
-    return (unpack_struct('<I6', its.front ~= '' and its.front or its.back))
-  end
+local function session_score(lock, held, count, front, back)
+  if lock == 0 and held == '' and count > 0 then return (unpack_struct('<I6', front ~= '' and front or back)) end
   return BUSY
 end
+
+-- A session's lists are looked at when one of them is asked for: whoever settles needs its lock only.
+local LISTS = { __index = function(its, name)
+  if rawget(its, 'held') then return nil end
+  local record, at = its.record, SESSION_SIZE + its.held_size
+  its.held, its.front = sub(record, SESSION_SIZE + 1, at), sub(record, at + 1, at + its.front_size)
+  its.back, its.back_again = sub(record, at + its.front_size + 1), false
+  local lock, _, _, count = unpack_struct(SESSION, record) -- as they were
+  its.was_ready, its.score = count > 0, session_score(lock, its.held, count, its.front, its.back)
+  return rawget(its, name)
+end }
 
 function session_of(s, id)
   s.its_sessions = s.its_sessions or {}
@@ -29,17 +38,14 @@ function session_of(s, id)
   if its then return its end
   local record = get(s, 's' .. id)
   if record then
-    local lock, until_ms, taken, count, holes, chunks, state_bytes, held, front = unpack_struct(SESSION, record)
-    local at = SESSION_SIZE + held
-    its = {
+    local lock, until_ms, taken, count, holes, chunks, state_bytes, held_size, front_size = unpack_struct(SESSION, record)
+    its = setmetatable({
       id = id, lock = lock, until_ms = until_ms, taken = taken, count = count, holes = holes, chunks = chunks,
-      state_bytes = state_bytes, held = sub(record, SESSION_SIZE + 1, at), front = sub(record, at + 1, at + front),
-      back = sub(record, at + front + 1), record = record, was_ready = count > 0,
-    }
-    its.score = session_score(its)
+      state_bytes = state_bytes, held_size = held_size, front_size = front_size, record = record, was_until = until_ms,
+    }, LISTS)
   else
     its = { id = id, lock = 0, until_ms = 0, taken = 0, count = 0, holes = 0, chunks = 0, state_bytes = 0, held = '',
-      front = '', back = '', record = false, was_ready = false }
+      front = '', back = '', record = false, was_ready = false, back_again = false, score = false }
   end
   s.its_sessions[id] = its
   return its
@@ -86,7 +92,7 @@ end
 local function merge_back(its)
   local entries = its.back_again
   if not entries then return end
-  its.back_again = nil
+  its.back_again = false
   for at = 1, #its.front, ENTRY_SIZE do entries[#entries + 1] = { unpack_struct(ENTRY, its.front, at) } end
   sort(entries, function(a, b) return a[1] < b[1] end)
   local parts, last = {}, nil
@@ -142,6 +148,7 @@ function leave_session(its)
 end
 
 local function finish_session(s, its)
+  if not rawget(its, 'held') and its.until_ms == its.was_until then return end -- nobody has touched it
   merge_back(its)
   if its.count == 0 and (its.front ~= '' or its.back ~= '' or its.chunks > 0) then
     if its.chunks > 0 then call('UNLINK', more_key(s, its)) end
@@ -152,14 +159,14 @@ local function finish_session(s, its)
       drop(s, 's' .. its.id)
       s.sessions = s.sessions - 1
       call('ZREM', s.queue .. ':sessions', its.id)
-      its.record, its.score, its.was_ready = false, nil, false
+      its.record, its.score, its.was_ready = false, false, false
     end
     return
   end
   local record = pack(SESSION, its.lock, its.until_ms, its.taken, its.count, its.holes, its.chunks, its.state_bytes,
     #its.held, #its.front) .. its.held .. its.front .. its.back
   if record ~= its.record then put(s, 's' .. its.id, record) end
-  local score = session_score(its)
+  local score = session_score(its.lock, its.held, its.count, its.front, its.back)
   if not its.record then s.sessions = s.sessions + 1 end
   if score ~= its.score then call('ZADD', s.queue .. ':sessions', text(score), its.id) end
   if (score < BUSY and (its.score or BUSY) == BUSY) or (its.lock > 0 and its.count > 0 and not its.was_ready) then

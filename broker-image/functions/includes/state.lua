@@ -48,6 +48,17 @@ function fresh_counters()
   return FRESH
 end
 
+local function too_new(packed)
+  error(refusal('NEWERLAYOUT', 'the data has layout ' .. byte(packed) .. ', and this library knows layouts up to '
+    .. LAYOUT_VERSION .. ': run the newer version that wrote it'))
+end
+
+-- For commands that do without the state.
+function check_layout(queue)
+  local packed = call('HGET', queue, 'c')
+  if packed and byte(packed) ~= LAYOUT_VERSION then too_new(packed) end
+end
+
 function load_state(queue, ...)
   if not FRESH then prepare() end
   local values = call('HMGET', queue, 'c', 'config', ...)
@@ -56,8 +67,7 @@ function load_state(queue, ...)
     if call('EXISTS', queue) == 1 and migrate(queue) then return load_state(queue, ...) end
     packed = FRESH
   elseif byte(packed) ~= LAYOUT_VERSION then
-    error(refusal('NEWERLAYOUT', 'the data has layout ' .. byte(packed) .. ', and this library knows layouts up to '
-      .. LAYOUT_VERSION .. ': run the newer version that wrote it'))
+    too_new(packed)
   end
   local value, names = {}, { ... }
   for i = 1, #names do value[names[i]] = values[i + 2] end

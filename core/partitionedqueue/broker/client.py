@@ -47,6 +47,7 @@ class _Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._check: asyncio.TimerHandle | None = None
         self.lost: PartitionedQueueError | None = None
+        self.takes_pushes = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -152,6 +153,11 @@ class BrokerClient:
         """Whether there is a connection that is not known to be lost."""
         return self._connection is not None and self._connection.lost is None
 
+    @property
+    def takes_pushes(self) -> bool:
+        """Whether calls with pushes may be made: there is a connection, and a library there that knows them."""
+        return self._connection is not None and self._connection.lost is None and self._connection.takes_pushes
+
     async def call(self, call: Call[T], *, patience_s: float = 0.0) -> T:
         """Carry one call.
 
@@ -187,6 +193,8 @@ class BrokerClient:
             if "no library" not in str(error):
                 raise
         await self._ask(("FUNCTION", "LOAD", "REPLACE", library_text()))
+        if self._connection is not None:
+            self._connection.takes_pushes = True
 
     async def close(self) -> None:
         """Close for good; calls in flight fail, and so does every later one."""
@@ -224,6 +232,17 @@ class BrokerClient:
                 raise BrokerUnavailable(f"the client of broker {self.address} was closed") from None
             raise
 
+    @staticmethod
+    async def _knows_pushes(connection: _Connection) -> bool:
+        """Whether the broker's library takes pushes in: MULTI would carry them out before an older one says no."""
+        about = calls.about()
+        try:
+            return about.parse(await connection.ask(about.words, counted=False)).layout >= limits.LAYOUT_WITH_PUSHES
+        except PartitionedQueueError:  # no library yet
+            if connection.lost is not None:
+                raise
+            return False
+
     def _connect_ended(self, task: "asyncio.Task[_Connection]") -> None:
         self._connecting = None
         if not task.cancelled():
@@ -241,6 +260,7 @@ class BrokerClient:
                 )
                 if self._login is not None:
                     await connection.ask(self._login, counted=False)
+                connection.takes_pushes = await self._knows_pushes(connection)
         except (OSError, UnicodeError) as error:
             if connection is not None:
                 connection.drop("it did not let us in")

@@ -73,6 +73,7 @@ class Lane:
         self._id = uuid.uuid4().hex
         self._numbers = itertools.count(1)
         self._tail = 0  # the last sequence number that is known of
+        self._under_way = 0  # messages that will stand behind it, if all goes well
         self._buffers: dict[str | None, deque[Pending]] = {}  # by session
         self._task: asyncio.Task[None] | None = None
 
@@ -192,12 +193,16 @@ class Lane:
 
     def _call(self, stored: list[bytes], fingerprints: bytes, session: str | None, number: int) -> Call[SendResult]:
         """Larger batches go past Lua, to where the tail is thought to be."""
-        if sum(map(len, stored)) < limits.PUSHED_BYTES_MIN or any(map(stored_message.is_timed, stored)):
+        if (
+            not self._client.takes_pushes
+            or sum(map(len, stored)) < limits.PUSHED_BYTES_MIN
+            or any(map(stored_message.is_timed, stored))
+        ):
             return calls.send(self._keys, stored, sender=self._id, number=number, fingerprints=fingerprints)
         return calls.send_pushed(
             self._keys,
             stored,
-            guess=self._tail,
+            guess=self._tail + self._under_way,
             sender=self._id,
             number=number,
             fingerprints=fingerprints,
@@ -207,6 +212,8 @@ class Lane:
     async def _attempt(self, batch: list[Pending], call: Call[SendResult]) -> SendResult:
         self._asked_at = asyncio.get_running_loop().time()
         before = [pending.may_be_stored for pending in batch]
+        count = sum(len(pending.stored) for pending in batch)
+        self._under_way += count
         for pending in batch:
             pending.may_be_stored = True
         try:
@@ -218,6 +225,7 @@ class Lane:
             raise
         finally:
             self._asked_at = None
+            self._under_way -= count
 
     def _settle(self, batch: list[Pending], result: SendResult) -> None:
         self._down_until = 0.0

@@ -11,6 +11,7 @@ from partitionedqueue.broker import calls
 from partitionedqueue.broker.bell import Bell
 from partitionedqueue.broker.calls import QUEUES_LOCK, Call
 from partitionedqueue.broker.client import BrokerClient
+from partitionedqueue.broker.fetching import Fetcher
 from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.broker.replies import AcceptedSession, Received, Run, SessionLock, Settlement
 from partitionedqueue.broker.waiting import AT_ONCE, Line, Want, seconds_until
@@ -51,7 +52,7 @@ class _MessageLine(Line[Received]):
         ended: Callable[[], None],
     ) -> None:
         super().__init__(bell, keys.wake, ended)
-        self._client = client
+        self._fetcher = Fetcher(client, keys, session)
         self._keys = keys
         self._session = session
         self._session_id = session.session_id.encode() if session is not None else b""
@@ -69,7 +70,7 @@ class _MessageLine(Line[Received]):
             return kept, AT_ONCE
         wanted = sum(want.most for want in takewhile(lambda want: want.lock_ms == lock_ms, wants))
         most = min(wanted, limits.RECEIVE_MESSAGES_MAX)
-        reply = await self._client.call(calls.receive(self._keys, most=most, lock_ms=lock_ms, session=self._session))
+        reply = await self._fetcher.receive(most=most, lock_ms=lock_ms)
         count = sum(len(run.messages) for run in reply.runs)
         self.hand_out(reply, lock_ms)
         return reply, AT_ONCE if count >= most else seconds_until(reply.ask_again_ms, reply.now_ms)

@@ -71,4 +71,5 @@ RECEIVER_CLOSE_S_MAX: Final = 2.0  # what is under way is waited for so long; th
 SWEEP_S_MIN: Final = 0.01  # between two sweeps of a queue that is behind: others are served in between
 SWEEP_RUNG_S: Final = 1.0  # and of one whose channel rings: so late at most is what falls due sooner than was known
 SWEEPS_AT_ONCE_MAX: Final = 64  # queues of one broker
+LAYOUT_WITH_PUSHES: Final = 2  # the first layout whose library takes in what is pushed past Lua
 PUSHED_BYTES_MIN: Final = 4096  # sends of so much go past Lua: below, a call more costs what they save
