@@ -5,7 +5,7 @@ UV ?= .venv/bin/uv
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 LINT = .venv/bin/ruff check && .venv/bin/ruff format --check && .venv/bin/mypy && .venv/bin/lint-imports --no-logo
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check unit functions image versions spark cli bench lock clean
+.PHONY: help setup demo test check unit functions image versions spark cli fixture bench lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -39,6 +39,9 @@ spark: setup ## the Spark source, against real brokers
 
 cli: setup ## the pq command and its embedded namespace
 	@$(PY) -m pytest tests/cli
+
+fixture: setup ## at a release: what a broker of this version leaves on disk, for the tests of later ones
+	@PYTHONPATH=tests $(PY) -m harness.layout_making
 
 bench: setup ## every benchmark, one after the other
 	@set -e; for question in benchmarks/*.py; do echo "== $$question"; $(PY) "$$question"; done

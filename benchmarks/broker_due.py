@@ -13,7 +13,7 @@ disk's own moments do not count.
     to dead letters messages expire in a queue that keeps what has expired
     expired         the same in a queue that does not
     scheduled       messages come
-    session         messages received one by one in one session, whose lock ends
+    sessions        sessions with one message each, accepted and received from (a tenth as many)
     ids             as many message ids leave the window of duplicate detection
 """
 
@@ -36,6 +36,7 @@ from partitionedqueue.broker import calls, replies
 from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.broker.settings import BrokerSettings
 from partitionedqueue.model import limits
+from partitionedqueue.model.duplicates import NOT_DETECTED
 from partitionedqueue.model.message import Message
 from partitionedqueue.model.stored_message import encode
 
@@ -51,10 +52,11 @@ DONE_S_MAX = 240.0
 CALL_MS_MAX = 10.0
 SYNCED_BY_KERNEL = "no"
 MEASURING = {"latency-tracking-info-percentiles": "50 99 100", "slowlog-log-slower-than": "2000"}
+CHUNK_MS_MAX = 3_000  # what is locked late in a chunk ends so much after the time it was reckoned for
 PAUSE_S = 0.0001
 SHARES = (0.50, 0.99, 1.00)
 IDS_WINDOW_MS = limits.DUPLICATE_DETECTION_WINDOW_MS_MIN
-IN_SESSION = "one"
+SESSIONS_SHARE = 10  # so many fewer sessions: a partition with a hundred thousand of them locked is large already
 
 
 # ---------------------------------------------------------------- loading
@@ -129,19 +131,18 @@ def load_scheduled(lane: Lane, count: int) -> int:
     return at
 
 
-def load_session(lane: Lane, count: int) -> int:
-    """One session whose receiver holds everything, message by message; gives when its lock ends."""
-    send_all(lane, [message(session_id=IN_SESSION) for _ in range(BATCH)], count)
-    raw = lane.ask(wire_of(calls.accept_session(KEYS, IN_SESSION, lock_ms=limits.LOCK_DURATION_MS_MAX)))
-    session = replies.accepted_session(raw).session
-    if session is None:
-        raise AssertionError("the broker did not give the session")
-    receive = wire_of(calls.receive(KEYS, most=1, session=session))
-    for _ in chunks(lane, count, "held", before_ms=server_ms(lane) + limits.LOCK_DURATION_MS_MAX):
-        drive([lane], [[receive] * CHUNK], window=RECEIVE_WINDOW)
+def load_sessions(lane: Lane, count: int) -> int:
+    """Sessions of one message, each accepted and its message held; gives when the last lock ends."""
+    ends = server_ms(lane) + 20_000 + count // SESSIONS_SHARE // 2
+    for left_ms in chunks(lane, count // SESSIONS_SHARE, "held", before_ms=ends):
+        sends = [wire_of(calls.send(KEYS, [message(session_id=f"{left_ms}-{i}")])) for i in range(CHUNK)]
+        drive([lane], [sends], window=RECEIVE_WINDOW)
+        drive([lane], [[wire_of(calls.accept_session(KEYS, lock_ms=left_ms))] * CHUNK], window=RECEIVE_WINDOW)
+        held = [replies.accepted_session(raw).session for raw in lane.replies]
+        receives = [wire_of(calls.receive(KEYS, most=1, session=session)) for session in held]
+        drive([lane], [receives], window=RECEIVE_WINDOW)
         received_runs(lane.replies, CHUNK)
-    renew = calls.renew_session(KEYS, session, lock_ms=limits.LOCK_DURATION_MS_MIN)
-    return int(lane.ask(wire_of(renew)))
+    return ends
 
 
 def load_ids(lane: Lane, count: int) -> int:
@@ -171,7 +172,7 @@ class Case(NamedTuple):
         sessions = bool(self.settings.sessions)
         newcomer = message(session_id="another") if sessions else message()
         kinds = {
-            "send": wire_of(calls.send(KEYS, [newcomer])),
+            "send": wire_of(calls.send(KEYS, [newcomer], fingerprints=NOT_DETECTED)),
             "sweep": wire_of(calls.sweep(KEYS)),
             "totals": wire_of(calls.totals(KEYS)),
         }
@@ -191,7 +192,7 @@ CASES = {
     "to dead letters": Case(load_ttl, BrokerSettings(dead_letter_expired=True)),
     "expired": Case(load_ttl, BrokerSettings(dead_letter_expired=False)),
     "scheduled": Case(load_scheduled, BrokerSettings()),
-    "session": Case(load_session, BrokerSettings(sessions=True)),
+    "sessions": Case(load_sessions, BrokerSettings(sessions=True)),
     "ids": Case(load_ids, BrokerSettings(dedupe_ms=IDS_WINDOW_MS)),
 }
 
@@ -270,7 +271,7 @@ def measure(case: Case, count: int) -> Found:
         lane.ask(wire_of(calls.configure(KEYS, partition=0, partitions=1, settings=case.settings)))
         instant = case.load(lane, count)
         say(f"loaded; all of it is due in {max(0, instant - server_ms(lane)) / 1000:.1f} s")
-        time.sleep(max(0, instant + 100 - server_ms(lane)) / 1000)
+        time.sleep(max(0, instant + CHUNK_MS_MAX - server_ms(lane)) / 1000)
         process = information(lane, "server")["process_id"]
         lane.ask(wire("CONFIG", "RESETSTAT"))
         started = time.perf_counter()

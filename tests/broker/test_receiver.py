@@ -351,6 +351,19 @@ async def test_more_than_one_reply_carries_comes_in_several(
     assert [len(received_bodies(one)) > 0 for one in found] == [True, True]
 
 
+async def test_larger_messages_come_whole_and_in_order_to_those_who_wait(
+    broker: BlockingBroker, receiver: PartitionReceiver
+) -> None:
+    for first in range(0, 300, 100):
+        broker.call(calls.send(KEYS, [stored(b"%d " % n + b"x" * 5000) for n in range(first, first + 100)]))
+    several = await asyncio.gather(*(receiver.receive(most=most) for most in [10] + [7] * 50))
+    found = [int(body.split()[0]) for one in several for body in received_bodies(one)]
+    assert found == list(range(300))
+    for one in several:
+        assert broker.call(calls.complete(KEYS, settlements(one))) == []
+    assert broker.call(calls.totals(KEYS)).messages == 0
+
+
 async def test_a_refusal_reaches_everybody_who_was_asked_for(
     broker: BlockingBroker, receiver: PartitionReceiver
 ) -> None:

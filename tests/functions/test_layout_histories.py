@@ -165,7 +165,7 @@ class History:
 
     def renew(self) -> None:
         if numbers := self.held():
-            self.each("renew", numbers, self.chance.choice((1000, 60_000, 300_000)))
+            self.each("renew", numbers, 300_000)  # never for less than is left: part of a run would keep what it has
 
     def claim(self) -> None:
         group = self.chance.choice(("spark", "other"))
@@ -177,7 +177,7 @@ class History:
             return
         base, following = self.ordinals[group]
         if self.chance.random() < 0.6:
-            claimed = self.each("ask", "pq_claim", group, "owner", lease, following, self.chance.choice((1, 50, 400)))
+            claimed = self.each("ask", "pq_claim", group, "owner", lease, following, self.chance.choice((1, 20, 50)))
             if isinstance(claimed, list):
                 self.ordinals[group][1] = claimed[0]
         elif following > base:

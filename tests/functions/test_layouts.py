@@ -46,7 +46,7 @@ class Taken:
 @pytest.fixture(params=CASES, ids=[f"{version}-{name}" for version, name in CASES])
 def taken(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Taken]:
     version, name = request.param
-    with layouts.upgraded(version, tmp_path / "data") as (broker, clock):
+    with layouts.upgraded(layouts.FOLDER / version, tmp_path / "data") as (broker, clock):
         yield Taken(broker, clock, layouts.expected(version)[name])
 
 
@@ -284,7 +284,7 @@ def test_when_all_is_settled_nothing_is_left(taken: Taken) -> None:
 def test_the_upgrade_survives_a_crash_at_once(version: str, tmp_path: Path) -> None:
     """What the first call has made of the old data is what the next start finds."""
     keys = [queue.keys for queue in layouts.expected(version).values()]
-    with layouts.upgraded(version, tmp_path / "data") as (broker, _):
+    with layouts.upgraded(layouts.FOLDER / version, tmp_path / "data") as (broker, _):
         before = [broker.call(calls.totals(one)) for one in keys]
         os.kill(int(broker.raw(("INFO", "server"))[0].split(b"process_id:")[1].split()[0]), signal.SIGKILL)
     with running_broker(tmp_path / "data", library=clocked_library) as server, BlockingBroker(server.address) as broker:

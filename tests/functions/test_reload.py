@@ -124,7 +124,7 @@ async def test_a_library_loaded_under_load_loses_nothing_and_breaks_no_call(brok
 @pytest.mark.parametrize("version", layouts.VERSIONS)
 async def test_many_that_meet_old_data_at_once_bring_it_up_to_date_once(version: str, tmp_path: Path) -> None:
     queues = layouts.expected(version)
-    with layouts.upgraded(version, tmp_path / "data") as (broker, _):
+    with layouts.upgraded(layouts.FOLDER / version, tmp_path / "data") as (broker, _):
         clients = [BrokerClient(broker.address) for _ in range(16)]
         async with asyncio.TaskGroup() as group:
             for client in clients:

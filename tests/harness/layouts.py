@@ -53,9 +53,15 @@ class Expected:
         return stored_message.encode(Message(body=f"{self.name} {number}".encode() + b"." * (number % 40)))
 
 
+def told_of(fixture: Path) -> dict[str, Any]:
+    """What a fixture's expected.json says."""
+    told: dict[str, Any] = json.loads((fixture / "expected.json").read_text(encoding="utf-8"))
+    return told
+
+
 def expected(version: str) -> dict[str, Expected]:
     """The queues of a release's fixture."""
-    told = json.loads((FOLDER / version / "expected.json").read_text(encoding="utf-8"))
+    told = told_of(FOLDER / version)
     queues = {}
     for name, queue in told["queues"].items():
         runs = queue["first, count, enqueued, deliveries, state, lock, until"]
@@ -64,15 +70,10 @@ def expected(version: str) -> dict[str, Expected]:
     return queues
 
 
-def clock_ms(version: str) -> int:
-    """What the broker's clock said when the fixture was made."""
-    return int(json.loads((FOLDER / version / "expected.json").read_text(encoding="utf-8"))["clock_ms"])
-
-
 @contextlib.contextmanager
-def upgraded(version: str, folder: Path) -> Iterator[tuple[BlockingBroker, Clock]]:
-    """A broker over a copy of the fixture, with the library of today, at the fixture's time."""
-    shutil.copytree(FOLDER / version / "data", folder)
+def upgraded(fixture: Path, folder: Path) -> Iterator[tuple[BlockingBroker, Clock]]:
+    """A broker over a copy of a fixture, with the library of today, at the fixture's time."""
+    shutil.copytree(fixture / "data", folder)
     with running_broker(folder, library=clocked_library) as server, BlockingBroker(server.address) as broker:
         assert broker.raw(("EXISTS", CLOCK_KEY)) == [1]
-        yield broker, Clock(broker, clock_ms(version))
+        yield broker, Clock(broker, told_of(fixture)["clock_ms"])

@@ -60,10 +60,9 @@ class Tour:
         assert self.call(calls.renew_lock(keys, held)).refused == []
         assert self.call(calls.complete(keys, held)) == []
         places: ReceivedPlaces = self.call(calls.receive_places(keys, most=10))
-        assert [body_of(one) for one in self._broker.call(calls.bodies(keys, places.places[0]))][0] == b"20"
-        assert (
-            self.call(calls.abandon(keys, [Settlement(one.lock, one.first, one.first) for one in places.places])) == []
-        )
+        assert body_of(self._broker.call(calls.bodies(keys, places.places[0]))[0]) == b"20"
+        firsts = [Settlement(one.lock, one.first, one.first) for one in places.places]
+        assert self.call(calls.abandon(keys, firsts)) == []
         assert self.call(calls.totals(keys)).messages == 580
 
     def aside(self, keys: QueueKeys) -> None:

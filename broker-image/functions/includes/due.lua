@@ -20,7 +20,7 @@ local function come_due(s, now, segment)
     unschedule(s, sequence)
     store(s, now, body, 1, 1, s.config.has_sessions and session_id_of(body[1]) or nil, true)
     remove(s, segment, sequence, sequence, #body[1])
-    s.work = s.work + 1 + #body[1] / WORK_BYTES
+    s.work = s.work + 3 + #body[1] / WORK_BYTES
   end
   if next_at < NEVER then add_due(s, 's' .. segment, next_at) else not_due(s, 's' .. segment) end
 end

@@ -23,7 +23,7 @@ local function move(s, to, first, last, turn)
     append(to, at, bodies, from - first + 1, till - first + 1)
   end)
   remove(s, segment, first, last, bytes)
-  s.work = s.work + last - first + 1 + bytes / WORK_BYTES
+  s.work = s.work + 3 + last - first + bytes / WORK_BYTES
 end
 
 function dead_letter(s, first, last, deliveries, changes)
