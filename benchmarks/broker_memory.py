@@ -1,10 +1,10 @@
 """How many bytes of a broker's memory does a message take above its own, in each state?
 
 Each case is loaded into an empty broker and the difference of used_memory (jemalloc's size classes are in it) is
-divided by the messages; medians over all rounds. Beside it stands what the broker itself charges its quota with: no less
-than what it takes, or a full broker would not refuse in time. Layout G, bodies in hashes of 4096 and one sorted-set
-entry a receive, was the best of those tried before this one; it is loaded here with Redis' own commands, the same
-bytes, as the measure: 1.00 is as much as G takes, and less is better.
+divided by the messages; medians over all rounds. Beside it stands what the broker itself charges its quota with: no
+less than what it takes, or a full broker would not refuse in time. Layout G, bodies in hashes of 4096 and one
+sorted-set entry a receive, was the best of those tried before this one; it is loaded here with Redis' own commands, the
+same bytes, as the measure: 1.00 is as much as G takes, and less is better.
 """
 
 import os
@@ -13,14 +13,14 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.measuring.lanes import Lane, connect, drive, information, wire, wire_of
 from benchmarks.measuring.messages import batches, received_runs, settlements_of
 from benchmarks.measuring.rounds import conclude, median, parser, rounds_of, say, table
-from benchmarks.measuring.servers import OFF, broker_ports
+from benchmarks.measuring.servers import OFF, brokers
 
 from partitionedqueue.broker import calls, replies
 from partitionedqueue.broker.keys import QueueKeys
@@ -49,7 +49,7 @@ class Case(NamedTuple):
     load: Load
     measure: str
     settings: BrokerSettings = BrokerSettings()
-    properties: Callable[[int], dict[str, str | int]] = lambda _: {}
+    properties: Callable[[int], dict[str, Any]] = lambda _: {}
 
 
 class Taken(NamedTuple):
@@ -175,7 +175,7 @@ def used_bytes(lane: Lane) -> int:
 
 
 def taken(port: int, case: Case, messages: Sequence[bytes]) -> Taken:
-    """Load one case into the broker, emptied, over a connection of its own: buffers are gone by the time of the reading."""
+    """Load one case into the broker, emptied, over a connection whose buffers are gone by the time of the reading."""
     with_reading, loading = connect(port), connect(port)
     try:
         with_reading.ask(wire("FLUSHALL", "SYNC"))
@@ -201,8 +201,8 @@ def main() -> int:
     above: dict[str, float] = {}
     for name, case in CASES.items():
         messages = [encode(Message(body=os.urandom(BODY_BYTES), **case.properties(i))) for i in range(count)]
-        with broker_ports(1, OFF) as (port,):
-            seen = [taken(port, case, messages) for _ in range(rounds)]
+        with brokers(1, OFF) as (broker,):
+            seen = [taken(broker.port, case, messages) for _ in range(rounds)]
         found[name] = Taken(median(each.used for each in seen), median(each.charged for each in seen))
         above[name] = sum(map(len, messages)) / count - BODY_BYTES
         say(f"{name}: {found[name].used:.1f} B a message")

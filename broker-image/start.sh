@@ -16,7 +16,7 @@
 #   PQ_DISK_FREE_MB_MIN=16  PQ_START_SECONDS_MAX=600  PQ_LOCK_SECONDS_MAX=30
 #   PQ_SERVER=redis-server            its -cli and -check-aof stand beside it
 #   PQ_CONF, PQ_LIBRARY               redis.conf and library.lua, beside this file
-# Arguments go to redis-server after all of these. With a password, REDISCLI_AUTH too must hold it.
+# Arguments go to redis-server after all of these (but maxmemory is what the variable says). With a password, REDISCLI_AUTH too must hold it.
 # shellcheck shell=dash # sh of Debian and of busybox: POSIX and `local`
 set -u
 
@@ -99,7 +99,7 @@ start_server() {
     local waited=0
     rm -f "$socket"
     # shellcheck disable=SC2086 # several words
-    "$PQ_SERVER" "${PQ_CONF:-$here/redis.conf}" --dir "$folder" --maxmemory "${PQ_MAXMEMORY:-1280mb}" $durable \
+    "$PQ_SERVER" "${PQ_CONF:-$here/redis.conf}" --dir "$folder" $durable \
         --bind ${PQ_BIND:-127.0.0.1} --port 0 --unixsocket "$socket" --unixsocketperm 700 "$@" &
     server=$!
     until [ "$(answers PING)" = PONG ]; do
@@ -147,8 +147,10 @@ load_library() {
     said=$(answers -x FUNCTION LOAD REPLACE <"$library") || fail 70 "the library cannot be loaded: $said"
 }
 
+# The bound on memory comes last: a full broker must not refuse the library of an upgrade.
 open_port() {
     local said
+    said=$(answers CONFIG SET maxmemory "${PQ_MAXMEMORY:-1280mb}") || fail 64 "PQ_MAXMEMORY=$PQ_MAXMEMORY: $said"
     said=$(answers CONFIG SET port "$port") || fail 75 "port $port cannot be opened: $said"
 }
 

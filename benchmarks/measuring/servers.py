@@ -1,15 +1,18 @@
 """Redis-servers for the length of a measurement: free loopback ports, a temporary folder, ended by process id."""
 
+import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
-from benchmarks.measuring.lanes import Lane, ask_all, connect, wire
+from benchmarks.measuring.lanes import Lane, connect, wire
 
 from partitionedqueue.broker.library import library_text, redis_conf_text
 
@@ -40,21 +43,26 @@ def temporary_folder() -> Iterator[Path]:
 
 
 @contextmanager
-def running(arguments: list[str], log: Path, environment: Mapping[str, str] | None = None) -> Iterator[int]:
-    """A child process for the length of a block; gives its process id."""
+def running(arguments: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> Iterator[int]:
+    """A child process, and whatever it starts in its group, for the length of a block; gives its process id."""
     with log.open("wb") as output:
         child = subprocess.Popen(
-            arguments, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment
+            arguments,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            start_new_session=True,
         )
     try:
         yield child.pid
     finally:
         child.terminate()
-        try:
+        with suppress(subprocess.TimeoutExpired):
             child.wait(STOP_S_MAX)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
+        with suppress(ProcessLookupError):  # the group is gone where its leader ended in good order
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
 
 
 def configuration(port: int, folder: Path, fsync: str, more: Mapping[str, str]) -> str:
@@ -71,34 +79,41 @@ def configuration(port: int, folder: Path, fsync: str, more: Mapping[str, str]) 
     return "\n".join((redis_conf_text(), *(f"{name} {value}" for name, value in own.items()), ""))
 
 
+class Broker(NamedTuple):
+    """A running broker: where it listens, and its process group."""
+
+    port: int
+    process_group: int
+
+
 @contextmanager
-def broker_ports(count: int, fsync: str, more: Mapping[str, str] = NOTHING_MORE) -> Iterator[list[int]]:
-    """The ports of `count` redis-servers with the library; nothing of them is left afterwards.
+def brokers(count: int, fsync: str, more: Mapping[str, str] = NOTHING_MORE) -> Iterator[list[Broker]]:
+    """`count` redis-servers with the library; nothing of them is left afterwards.
 
     `fsync` is one of OFF (no append-only file), EVERYSEC, ALWAYS; `more` are further settings of redis.conf.
     """
     with ExitStack() as stack:
         folder = stack.enter_context(temporary_folder())
-        ports = free_ports(count)
-        for port in ports:
+        started = []
+        for port in free_ports(count):
             its_folder = folder / str(port)
             its_folder.mkdir()
             conf = its_folder / "redis.conf"
             conf.write_text(configuration(port, its_folder, fsync, more), encoding="utf-8")
-            stack.enter_context(running(["redis-server", str(conf)], its_folder / "log"))
-        for port in ports:
-            lane = connect(port)
+            group = stack.enter_context(running(["redis-server", str(conf)], its_folder / "log"))
+            started.append(Broker(port, group))
+        for broker in started:
+            lane = connect(broker.port)
             stack.callback(lane.socket.close)
             lane.ask(wire("FUNCTION", "LOAD", "REPLACE", library_text()))
-        yield ports
+        yield started
 
 
 @contextmanager
 def broker_lanes(count: int, fsync: str, more: Mapping[str, str] = NOTHING_MORE) -> Iterator[list[Lane]]:
     """`count` brokers, one lane to each."""
-    with broker_ports(count, fsync, more) as ports, ExitStack() as stack:
-        lanes = [connect(port) for port in ports]
+    with brokers(count, fsync, more) as started, ExitStack() as stack:
+        lanes = [connect(broker.port) for broker in started]
         for lane in lanes:
             stack.callback(lane.socket.close)
-        ask_all(lanes, wire("PING"))
         yield lanes

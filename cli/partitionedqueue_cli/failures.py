@@ -39,13 +39,12 @@ class BrokerDidNotStart(CommandFailed):
     """A partition's redis-server ended before it was ready."""
 
 
-class AppendOnlyFileDamaged(BrokerDidNotStart):
-    """A partition's append-only file cannot be read to its end."""
+class FolderRefused(BrokerDidNotStart):
+    """Somebody must decide before a broker starts over a partition's folder; the words come in several lines."""
 
-    def __init__(self, words: str, *, torn: bool) -> None:
-        super().__init__(words)
-        self.torn = torn
-        """Whether only the end is missing, as when a writer was killed."""
+
+class AppendOnlyFileDamaged(FolderRefused):
+    """A partition's append-only file cannot be read to its end."""
 
 
 class PartitionUnavailable(CommandFailed):

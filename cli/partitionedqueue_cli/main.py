@@ -11,6 +11,7 @@ from pathlib import Path
 from partitionedqueue.model import durations
 from partitionedqueue.model.errors import InvalidManifest, InvalidMessage, PartitionedQueueError
 from partitionedqueue_cli import limits, moving, peeking, receiving, running, sending, standing
+from partitionedqueue_cli.failures import FolderRefused
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
@@ -76,7 +77,12 @@ def parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="the namespace's folder (default: $PQ_DATA_DIR, else ~/.local/share/partitionedqueue)",
     )
-    up = commands.add_parser("up", parents=[common], help="start the queues of a manifest and stay; Ctrl-C ends them")
+    up = commands.add_parser(
+        "up",
+        parents=[common],
+        help="start the queues of a manifest and stay; Ctrl-C ends them",
+        epilog="With PQ_TORN_END=cut in the environment, a write that the last crash tore is kept beside and cut off.",
+    )
     up.add_argument("-f", "--file", type=Path, required=True, help="a YAML file of PartitionedQueue manifests")
     up.set_defaults(run=running.up)
     down = commands.add_parser("down", parents=[common], help="end what is running; the data stays")
@@ -199,6 +205,9 @@ def main(words: Sequence[str] | None = None) -> int:
         return int(arguments.run(arguments))
     except (InvalidManifest, InvalidMessage) as error:
         return _complain(error, EXIT_BAD_INPUT)
+    except FolderRefused as error:
+        print(f"pq: {error}", file=sys.stderr)  # in its own lines: what is wrong, and what to do
+        return EXIT_FAILED
     except PartitionedQueueError as error:
         return _complain(error, EXIT_FAILED)
     except BrokenPipeError:

@@ -1,6 +1,5 @@
 """One redis-server process of an embedded partition: its configuration, its start, its log and its end."""
 
-import ctypes
 import os
 import re
 import select
@@ -13,25 +12,16 @@ from pathlib import Path
 from partitionedqueue.broker.library import redis_conf_text
 from partitionedqueue.model.placement import maxmemory_bytes
 from partitionedqueue.model.queue_spec import Durability, QueueSpec
-from partitionedqueue_cli import limits, namespace
+from partitionedqueue_cli import children, limits, namespace
 from partitionedqueue_cli.failures import ServerUnusable
 
 _READY = "Ready to accept connections"
 _PORT_TAKEN = re.compile(r"Address already in use|Failed listening on port")
-_TORN = re.compile(r"Unexpected end of file reading the append only file")
-_DAMAGED = re.compile(
-    r"Bad file format reading the append only file|AOF loading aborted|Wrong signature trying to load"
-    r"|AOF manifest|Unexpected end of file reading the append only file|Short read or OOM loading DB"
-    r"|Error reading the append.?only file|the append log file .* doesn't exist|Internal error in RDB"
-)
-_TRUNCATED = re.compile(r"Truncating the AOF (.*) at offset (\d+)")
 _FSYNC = {
     Durability.ALWAYS: ("appendonly yes", "appendfsync always"),
     Durability.EVERY_SECOND: ("appendonly yes", "appendfsync everysec"),
     Durability.NONE: ("appendonly no",),
 }
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 def find() -> str:
@@ -122,22 +112,6 @@ class RedisServer:
         """Whether somebody else has the port."""
         return _PORT_TAKEN.search(self.said()) is not None
 
-    def damage(self) -> str | None:
-        """What it says against its append-only file, if it does."""
-        for line in self.said().splitlines():
-            if _DAMAGED.search(line):
-                return line.split(" # ")[-1].split(". You can:")[0].strip()
-        return None
-
-    def is_torn(self) -> bool:
-        """Whether only the end of the append-only file is missing."""
-        return _TORN.search(self.said()) is not None
-
-    def truncated(self) -> str | None:
-        """What it has cut off its append-only file, if it was allowed to and had to."""
-        match = _TRUNCATED.search(self.said())
-        return f"{match[1]} at byte {match[2]}" if match else None
-
     def last_words(self) -> str:
         """The last line of its log, or of what it printed."""
         lines = [line.strip() for line in self.said().splitlines() if line.strip()]
@@ -147,35 +121,17 @@ class RedisServer:
         return lines[-1] if lines else "it said nothing"
 
 
-def start(path: str, spec: QueueSpec, folder: Path, port: int, *, torn_end_may_go: bool = False) -> RedisServer:
+def start(path: str, spec: QueueSpec, folder: Path, port: int) -> RedisServer:
     """Start a redis-server in its folder. It does not outlive this process. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
-    text = configuration(spec, folder, port) + ("aof-load-truncated yes\n" if torn_end_may_go else "")
-    namespace.write_whole(folder / "redis.conf", text)
+    namespace.write_whole(folder / "redis.conf", configuration(spec, folder, port))
     log = folder / "redis.log"
     written = log.stat().st_size if log.exists() else 0
     if written > limits.LOG_BYTES_MAX:
         log.replace(folder / "redis.log.1")
         written = 0
-    parent = os.getpid()
-
-    def end_with_the_parent() -> None:
-        # The kernel sends SIGTERM when the supervisor is gone, however it went; it may have gone just now.
-        _libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(1)
-        # Ctrl-C in the terminal is for the supervisor, which ends its brokers in good order.
-        os.setpgid(0, 0)
-
     with (folder / "redis.err").open("wb") as errors:
-        process = subprocess.Popen(
-            [path, str(folder / "redis.conf")],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=errors,
-            stderr=subprocess.STDOUT,
-            preexec_fn=end_with_the_parent,  # noqa: PLW1509 -- this process has one thread, so no lock can be held
-        )
+        process = children.start([path, str(folder / "redis.conf")], folder=folder, output=errors)
     return RedisServer(folder, process, written)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from partitionedqueue.model.queue_spec import QueueSpec
-from partitionedqueue_cli import limits, manifests, namespace, redis_server
+from partitionedqueue_cli import append_only_file, limits, manifests, namespace, redis_server
 from partitionedqueue_cli.failures import CommandFailed, FolderUnusable, NamespaceUp, QueueDiffers
 from partitionedqueue_cli.namespace import Namespace
 from partitionedqueue_cli.supervisor import Supervisor
@@ -30,7 +30,7 @@ def up(arguments: argparse.Namespace) -> int:
     """Start the queues of a file and stay; everything is checked before anything is made."""
     folder: Path = arguments.data_dir
     wanted = manifests.read(arguments.file)
-    redis_path = redis_server.find()
+    redis_path, torn_end_may_go = redis_server.find(), append_only_file.torn_end_may_go()
     for one in wanted:
         _say_what_is_not_acted_on(QueueSpec.from_manifest(one, source=str(arguments.file)))
     with _made(folder) as held:
@@ -41,7 +41,7 @@ def up(arguments: argparse.Namespace) -> int:
         record.supervisor_pid, record.ready = os.getpid(), False
         record.save()
         _end_leftovers(record)
-        return asyncio.run(_supervise(record, redis_path, new))
+        return asyncio.run(_supervise(Supervisor(record, redis_path, _warn, torn_end_may_go=torn_end_may_go), new))
 
 
 def _say_what_is_not_acted_on(spec: QueueSpec) -> None:
@@ -52,7 +52,9 @@ def _say_what_is_not_acted_on(spec: QueueSpec) -> None:
         _warn(f"queue {spec.name}: this version keeps, but does not act on: {', '.join(ignored)}")
 
 
-async def _supervise(record: Namespace, redis_path: str, new: list[str]) -> int:
+async def _supervise(supervisor: Supervisor, new: list[str]) -> int:
+    record = supervisor.namespace
+    unrecorded = [name for name in new if (record.folder / name).exists()]
     queues = {name: queue for name, queue in record.queues.items() if queue.up}
     brokers = sum(len(queue.brokers) for queue in queues.values())
     _say(f"Starting {brokers} {'broker' if brokers == 1 else 'brokers'} in {record.folder} ...")
@@ -75,11 +77,11 @@ async def _supervise(record: Namespace, redis_path: str, new: list[str]) -> int:
         _say(f"End it with Ctrl-C, or: pq down {where}")
 
     try:
-        await Supervisor(record, redis_path, _warn).run(ready)
+        await supervisor.run(ready)
     finally:
         record.supervisor_pid = 0
         if not served:
-            _forget(record, new)
+            _forget(record, new, but_not_data_of=unrecorded)
         with suppress(OSError):
             record.save()
     if not served:
@@ -142,11 +144,12 @@ def _tidy(folder: Path) -> None:
             (folder / "lock").unlink(missing_ok=True)
 
 
-def _forget(record: Namespace, new: list[str]) -> None:
-    """A queue whose first start failed was never there."""
+def _forget(record: Namespace, new: list[str], *, but_not_data_of: list[str]) -> None:
+    """A queue whose first start failed was never there; but a folder that was is somebody's data, its record lost."""
     for name in new:
         del record.queues[name]
-        shutil.rmtree(record.folder / name, ignore_errors=True)
+        if name not in but_not_data_of:
+            shutil.rmtree(record.folder / name, ignore_errors=True)
 
 
 def _end_leftovers(record: Namespace) -> None:

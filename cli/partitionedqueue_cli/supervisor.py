@@ -6,7 +6,6 @@ import random
 import signal
 import socket
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from typing import Any
 
 from partitionedqueue.broker import calls
@@ -18,24 +17,13 @@ from partitionedqueue.broker.sweeper import Sweeper
 from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue.model.placement import BrokerAddress
 from partitionedqueue.model.queue_spec import QueueSpec
-from partitionedqueue_cli import limits, redis_server
-from partitionedqueue_cli.failures import AppendOnlyFileDamaged, BrokerDidNotStart, CommandFailed
+from partitionedqueue_cli import children, limits, redis_server
+from partitionedqueue_cli.append_only_file import AppendOnlyFile
+from partitionedqueue_cli.failures import AppendOnlyFileDamaged, BrokerDidNotStart, CommandFailed, FolderRefused
 from partitionedqueue_cli.namespace import LOOPBACK, BrokerRecord, Namespace
 from partitionedqueue_cli.redis_server import RedisServer
 
 Say = Callable[[str], None]
-
-
-@dataclass(slots=True)
-class _Changes:
-    """Tells keepers that some child has ended (SIGCHLD names nobody)."""
-
-    event: asyncio.Event
-
-    def tell(self) -> None:
-        """Wake everybody who waits."""
-        self.event.set()
-        self.event = asyncio.Event()
 
 
 class Keeper:
@@ -47,31 +35,45 @@ class Keeper:
         self._partition = partition
         self._record = record
         self._folder = supervisor.namespace.broker_folder(spec.name, partition)
+        self._files = AppendOnlyFile(
+            self.name, self._folder, spec.durability, supervisor.redis_path, supervisor.child_ends
+        )
         self._server: RedisServer | None = None
-        self._was_killed = False
 
     @property
     def name(self) -> str:
         """What a person calls it."""
         return f"partition {self._partition} of queue {self._spec.name}"
 
-    async def start(self, *, torn_end_may_go: bool = False) -> None:
+    async def look(self) -> None:
+        """See whether it may be started over its folder. Raises FolderRefused."""
+        await self._files.look()
+
+    async def start(self, *, torn_end_may_go: bool) -> None:
         """Start and wait until it answers and has the library. Raises BrokerDidNotStart."""
+        server = await self._started()
+        if server.ended() and not server.was_killed():
+            if torn_end_may_go and (done := await self._files.cut()):
+                self._supervisor.say(f"{self.name}: {done}")
+                server = await self._started()
+            if server.ended():
+                await self._files.examine()
+        if server.ended():
+            raise BrokerDidNotStart(f"{self.name}: redis-server {server.how_it_ended()}: {server.last_words()}")
+        await self._set_up(self._record.port)
+
+    async def _started(self) -> RedisServer:
+        """A server that has read its files, or that has ended for another reason than its port."""
         for _ in range(limits.PORTS_TRIED_MAX):
             port = self._record.port or self._supervisor.free_port()
             try:
-                server = redis_server.start(
-                    self._supervisor.redis_path, self._spec, self._folder, port, torn_end_may_go=torn_end_may_go
-                )
+                server = redis_server.start(self._supervisor.redis_path, self._spec, self._folder, port)
             except OSError as error:
                 raise BrokerDidNotStart(f"{self.name}: {self._folder} cannot be used: {error.strerror}") from error
             self._server = server
             self._record.port, self._record.pid = port, server.pid
-            if await self._is_up(server):
-                await self._set_up(port)
-                return
-            if not server.lost_its_port():
-                raise self._reason(server)
+            if await self._is_up(server) or not server.lost_its_port():
+                return server
             self._record.port = 0
         raise BrokerDidNotStart(f"{self.name}: {limits.PORTS_TRIED_MAX} ports were lost to other programs")
 
@@ -85,31 +87,36 @@ class Keeper:
                     return
                 await self._sweep_until_it_ends(server)
                 self._record.pid = 0
-                self._was_killed = server.was_killed()
                 if loop.time() - began > limits.STEADY_SECONDS:
                     restarts = 0
                 how = f"redis-server (process {server.pid}) {server.how_it_ended()}"
                 self._supervisor.say(f"{self.name}: {how}; starting it again")
-                restarts = await self._bring_back(restarts)
+                restarts = await self._bring_back(restarts, was_killed=server.was_killed())
         except BrokerDidNotStart as error:
-            self._supervisor.say(f"{error}; the other partitions go on")
+            self._supervisor.say(str(error))
+            self._supervisor.say(f"{self.name}: it is given up; the other partitions go on")
 
-    async def _bring_back(self, restarts: int) -> int:
+    async def _bring_back(self, restarts: int, *, was_killed: bool) -> int:
         """Start it again, ever more slowly; how often it has been by now. Raises BrokerDidNotStart to give it up."""
+        said = ""
         while restarts < limits.RESTARTS_IN_A_ROW_MAX:
             restarts += 1
             if restarts > 1:
                 delay = limits.RESTART_DELAY_SECONDS_FIRST * 2 ** (restarts - 2)
                 await asyncio.sleep(min(delay, limits.RESTART_DELAY_SECONDS_MAX))
             try:
-                await self._start_again()
+                await self._start_again(was_killed=was_killed)
             except AppendOnlyFileDamaged:
                 raise
             except BrokerDidNotStart as error:
-                self._supervisor.say(f"{error}; trying again")
+                # What refuses the folder may be mended meanwhile: a full disk above all. All its lines once.
+                headline, *rest = str(error).splitlines()
+                words = "\n".join([f"{headline}; trying again", *(rest if headline != said else ())])
+                said = headline
+                self._supervisor.say(words)
             else:
                 return restarts
-        raise BrokerDidNotStart(f"{self.name}: {restarts} restarts in a row did not help; it is given up")
+        raise BrokerDidNotStart(f"{self.name}: {restarts} restarts in a row did not help")
 
     async def stop(self) -> None:
         """End it in good order, by force if it takes too long."""
@@ -119,24 +126,16 @@ class Keeper:
         server.process.send_signal(signal.SIGTERM)
         try:
             async with asyncio.timeout(limits.STOP_SECONDS_MAX):
-                await self._end_of(server)
+                await self._supervisor.child_ends.of(server.process)
         except TimeoutError:
             server.process.kill()
             server.process.wait(limits.STOP_SECONDS_MAX)
         self._record.pid = 0
 
-    async def _start_again(self) -> None:
-        try:
-            await self.start()
-        except AppendOnlyFileDamaged as error:
-            if not error.torn or not self._was_killed:
-                raise
-            # It was killed while it wrote: with durability Always that write had no reply yet, so nothing acknowledged
-            # goes with it.
-            await self.start(torn_end_may_go=True)
-            cut = self._server.truncated() if self._server else None
-            words = f"{self.name}: the write during which it was killed was torn, and was cut off its append-only file"
-            self._supervisor.say(f"{words} ({cut})" if cut else words)
+    async def _start_again(self, *, was_killed: bool) -> None:
+        await self.look()
+        # One that was killed may have torn what it wrote just then: with durability Always that had no reply yet.
+        await self.start(torn_end_may_go=was_killed or self._supervisor.torn_end_may_go)
         self._supervisor.namespace.save()
         self._supervisor.say(f"{self.name}: is back (process {self._record.pid}, {LOOPBACK}:{self._record.port})")
 
@@ -171,18 +170,6 @@ class Keeper:
         finally:
             await client.close()
 
-    def _reason(self, server: RedisServer) -> BrokerDidNotStart:
-        damage = server.damage()
-        if damage is not None:
-            folder = self._folder / "appendonlydir"
-            return AppendOnlyFileDamaged(
-                f"{self.name}: its append-only file in {folder} is damaged and was left as it is "
-                f"(redis-server: {damage}); restore it, or copy it and then repair it: "
-                f"redis-check-aof --fix {folder / 'appendonly.aof.manifest'}",
-                torn=server.is_torn(),
-            )
-        return BrokerDidNotStart(f"{self.name}: redis-server {server.how_it_ended()}: {server.last_words()}")
-
     async def _sweep_until_it_ends(self, server: RedisServer) -> None:
         """Do its due work when nobody calls, for as long as it runs."""
         address = BrokerAddress(LOOPBACK, self._record.port)
@@ -191,28 +178,22 @@ class Keeper:
         try:
             async with asyncio.TaskGroup() as group:
                 sweeping = group.create_task(Sweeper(client, bell, [QueueKeys(self._spec.name)]).run())
-                await self._end_of(server)
+                await self._supervisor.child_ends.of(server.process)
                 sweeping.cancel()
         finally:
             await bell.close()
             await client.close()
 
-    async def _end_of(self, server: RedisServer) -> None:
-        while not server.ended():
-            event = self._supervisor.changes.event
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(1):  # a SIGCHLD may come between the look and the wait
-                    await event.wait()
-
 
 class Supervisor:
     """All brokers of the queues that are up in one folder."""
 
-    def __init__(self, namespace: Namespace, redis_path: str, say: Say) -> None:
+    def __init__(self, namespace: Namespace, redis_path: str, say: Say, *, torn_end_may_go: bool) -> None:
         self.namespace = namespace
         self.redis_path = redis_path
         self.say = say
-        self.changes = _Changes(asyncio.Event())
+        self.torn_end_may_go = torn_end_may_go
+        self.child_ends = children.Ends()
         self._ports = {broker.port for queue in namespace.queues.values() for broker in queue.brokers if broker.port}
         self._keepers = [
             Keeper(self, queue.spec(), partition, broker)
@@ -238,7 +219,7 @@ class Supervisor:
         loop, asked_to_end = asyncio.get_running_loop(), asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, asked_to_end.set)
-        loop.add_signal_handler(signal.SIGCHLD, self.changes.tell)
+        loop.add_signal_handler(signal.SIGCHLD, self.child_ends.tell)
         try:
             if await self._start_all(asked_to_end):
                 self.namespace.ready = True
@@ -256,9 +237,10 @@ class Supervisor:
 
         async def start(keeper: Keeper) -> None:
             async with places:
-                await keeper.start()
+                await keeper.start(torn_end_may_go=self.torn_end_may_go)
 
         async def all_of_them() -> None:
+            await self._look_at_all(places)
             async with asyncio.TaskGroup() as group:
                 for keeper in self._keepers:
                     group.create_task(start(keeper))
@@ -268,6 +250,24 @@ class Supervisor:
         except ExceptionGroup as errors:
             failed = [error for error in errors.exceptions if isinstance(error, PartitionedQueueError)]
             raise (failed[0] if failed else errors.exceptions[0]) from None
+
+    async def _look_at_all(self, places: asyncio.Semaphore) -> None:
+        """Before the first broker starts: whatever folders are refused are said together. Raises FolderRefused."""
+
+        async def refusal(keeper: Keeper) -> FolderRefused | None:
+            try:
+                async with places:
+                    await keeper.look()
+            except FolderRefused as refused:
+                return refused
+            return None
+
+        async with asyncio.TaskGroup() as group:
+            looks = [group.create_task(refusal(keeper)) for keeper in self._keepers]
+        refused = [str(one) for one in (look.result() for look in looks) if one is not None]
+        if refused:
+            as_well = [f"    Refused as well: {words.splitlines()[0]}" for words in refused[1:]]
+            raise FolderRefused("\n".join([refused[0], *as_well]))
 
     async def _keep_all(self, asked_to_end: asyncio.Event) -> None:
         async def all_of_them() -> None:

@@ -114,23 +114,6 @@ def test_one_folder_holds_several_queues(pq: Pq, tmp_path: Path) -> None:
     assert counts == {"one": 0, "two": 1}
 
 
-def test_a_torn_end_after_a_kill_is_cut_off_and_said(pq: Pq, small: Path) -> None:
-    supervisor = pq.up(small)
-    pq.done("send", "letters", "--body", "whole")
-    supervisor.send_signal(signal.SIGSTOP)
-    os.kill(pq.pids()[0], signal.SIGKILL)
-    # What a kill in the middle of a write leaves: the beginning of a command.
-    with append_only_file(pq).open("ab") as file:
-        file.write(b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$100\r\ntorn")
-    supervisor.send_signal(signal.SIGCONT)
-    wait_until(lambda: "is back" in pq.said.read_text(), words=pq.said.read_text())
-    assert (
-        "partition 0 of queue letters: the write during which it was killed was torn, and was cut off"
-        in pq.said.read_text()
-    )
-    assert pq.status()["messages"] == 1
-
-
 def test_80_brokers_start(pq: Pq, tmp_path: Path) -> None:
     pq.up(write(tmp_path / "large.yaml", manifest(size_gb=5)), seconds=100)
     standing = pq.status()
@@ -138,27 +121,6 @@ def test_80_brokers_start(pq: Pq, tmp_path: Path) -> None:
     pids = pq.pids()
     pq.done("down")
     assert not any(map(is_alive, pids))
-
-
-def append_only_file(pq: Pq) -> Path:
-    [found] = (pq.data / "letters" / "partition-00" / "appendonlydir").glob("*.incr.aof")
-    return found
-
-
-def test_a_damaged_file_stops_the_start_names_itself_and_is_left_alone(pq: Pq, small: Path) -> None:
-    pq.up(small)
-    pq.done("send", "letters", given="x\n" * 20)
-    pq.done("down")
-    file = append_only_file(pq)
-    damaged = file.read_bytes()[:-20] + b"rubbish in the place of data"
-    file.write_bytes(damaged)
-    result = pq("up", "-f", small)
-    assert result.returncode != 0
-    assert "partition 0 of queue letters: its append-only file in " in result.stderr
-    assert "is damaged" in result.stderr
-    assert str(file.parent) in result.stderr
-    assert file.read_bytes() == damaged
-    assert pq("status").returncode != 0
 
 
 def test_up_while_a_down_is_under_way_never_leaves_two_brokers_on_one_file(pq: Pq, small: Path) -> None:

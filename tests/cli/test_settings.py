@@ -80,6 +80,17 @@ def test_a_status_takes_effect_with_the_next_start(pq: Pq, tmp_path: Path) -> No
     assert len(received(pq)) == 1
 
 
+@pytest.mark.parametrize("length", ["P10675199DT2H48M5.4775807S", "P104249991375D", "P999999999999999D"])
+def test_a_time_to_live_beyond_any_clock_is_one_that_never_ends(pq: Pq, tmp_path: Path, length: str) -> None:
+    """TimeSpan.MaxValue, as Azure has it for none; then beyond what a broker counts in ms, and beyond 63 bits."""
+    pq.up(write(tmp_path / "long.yaml", manifest(partitioned=False, defaultMessageTimeToLive=length)))
+    pq.done("send", "letters", "--body", "queue's")
+    pq.done("send", "letters", "--body", "own", "--time-to-live", length)
+    pq.done("send", "letters", given="x" * 5000)
+    assert [one["body"] for one in received(pq, "-n", "5")] == ["queue's", "own", "x" * 5000]
+    assert pq.status()["messages"] == 0
+
+
 @pytest.mark.parametrize("field", ["requiresSession", "requiresDuplicateDetection"])
 def test_what_is_for_ever_stays(pq: Pq, small: Path, tmp_path: Path, field: str) -> None:
     pq.up(small)

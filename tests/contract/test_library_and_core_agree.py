@@ -11,10 +11,10 @@ from partitionedqueue.broker import calls, refusals
 from partitionedqueue.broker.calls import Call
 from partitionedqueue.broker.keys import DEAD_LETTERS, TRANSFERS, QueueKeys
 from partitionedqueue.broker.library import library_text, library_version
-from partitionedqueue.broker.replies import SessionLock
+from partitionedqueue.broker.replies import Place, SessionLock
 from partitionedqueue.broker.settings import BrokerSettings
 from partitionedqueue.model import errors, limits, stored_message
-from partitionedqueue.model.queue_spec import QueueStatus
+from partitionedqueue.model.queue_spec import QueueSpec, QueueStatus
 
 FUNCTIONS = Path(__file__).parents[2] / "broker-image/functions"
 COMMANDS = {path.stem: path.read_text() for path in sorted((FUNCTIONS / "commands").glob("*.lua"))}
@@ -24,7 +24,10 @@ EVERY_CALL: tuple[Call[Any], ...] = (
     calls.about(),
     calls.configure(KEYS, partition=0, partitions=1),
     calls.send(KEYS, [b""]),
+    calls.send_pushed(KEYS, [b""] * 300, guess=0),
     calls.receive(KEYS, most=1),
+    calls.receive_places(KEYS, most=1),
+    calls.bodies(KEYS, Place(lock=1, first=1, delivery_count=1, marks=b"", count=256)),
     calls.complete(KEYS, []),
     calls.abandon(KEYS, []),
     calls.defer(KEYS, []),
@@ -51,6 +54,8 @@ EVERY_CALL: tuple[Call[Any], ...] = (
     calls.claim_acknowledge(KEYS, "g", "o", 1),
     calls.claimed(KEYS, "g", 0, 1),
 )
+OF_THE_LIBRARY = tuple(call for call in EVERY_CALL if str(call.words[0]).startswith("FCALL"))
+PAST_LUA = tuple(call for call in EVERY_CALL if call.pushes or call not in OF_THE_LIBRARY)
 REDIS_OWN = {"OOM", "MISCONF", "LOADING", "BUSY", "NOAUTH", "WRONGPASS", "NOPERM"}
 
 
@@ -74,7 +79,7 @@ def test_every_file_of_the_library_is_included_once() -> None:
 def test_every_command_has_a_file_and_a_call_of_its_name() -> None:
     commands = set(re.findall(r"command\('pq_(\w+)'", library_text()))
     assert commands == set(COMMANDS)
-    assert commands == {str(call.words[1]).removeprefix("pq_") for call in EVERY_CALL}
+    assert commands == {str(call.words[1]).removeprefix("pq_") for call in OF_THE_LIBRARY}
 
 
 def test_no_call_is_left_out_above() -> None:
@@ -83,11 +88,26 @@ def test_no_call_is_left_out_above() -> None:
     assert len(makers) == len(EVERY_CALL)
 
 
-@pytest.mark.parametrize("call", EVERY_CALL, ids=lambda call: call.words[1])
+@pytest.mark.parametrize("call", OF_THE_LIBRARY, ids=lambda call: call.words[1])
 def test_calls_that_only_read_are_commands_that_only_read(call: Call[Any]) -> None:
     read_only = "\nend, READS)\n" in COMMANDS[str(call.words[1]).removeprefix("pq_")]
     assert call.words[0] == ("FCALL_RO" if read_only else "FCALL")
     assert call.repeatable or not read_only
+
+
+@pytest.mark.parametrize("call", PAST_LUA, ids=lambda call: call.words[0])
+def test_past_lua_only_segments_are_touched_and_written_only_with_a_command_behind(call: Call[Any]) -> None:
+    *before, last = call.commands
+    if before:
+        assert (before[0], last) == (("MULTI",), ("EXEC",))
+        assert [(words[0], words[1]) for words in call.pushes] == [
+            ("RPUSH", KEYS.segment(n)) for n in range(len(call.pushes))
+        ]
+        assert before[1:] == [*call.pushes, call.words]
+        assert call.words[0] == "FCALL"
+    else:
+        assert call.words[:2] == ("LRANGE", KEYS.segment(0))
+        assert call.repeatable
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -135,12 +155,17 @@ def test_figures_of_the_layout_and_of_calls_agree() -> None:
         assert words in COMMANDS[command], words
 
 
-def test_bounds_of_settings_hold_all_that_a_queue_may_say() -> None:
+def bounds_of_settings() -> dict[str, int]:
+    """The highest that pq_configure takes of each setting that is a number."""
     (bounds,) = re.findall(r"^local BOUNDS = \{(.*?)^\}", COMMANDS["configure"], re.MULTILINE | re.DOTALL)
-    highest = {
+    return {
         name: int(base) ** int(power or 1)
         for name, base, power in re.findall(r"(\w+) = \{ \d+, (\d+)(?: \^ (\d+))? \}", bounds)
     }
+
+
+def test_bounds_of_settings_hold_all_that_a_queue_may_say() -> None:
+    highest = bounds_of_settings()
     assert highest.pop("quota_bytes") >= max(limits.SIZES_GB_CONVENTIONAL) * 2**30
     assert highest == {
         "lock_ms": limits.LOCK_DURATION_MS_MAX,
@@ -152,6 +177,33 @@ def test_bounds_of_settings_hold_all_that_a_queue_may_say() -> None:
     }
 
 
+def test_what_a_broker_is_told_of_the_longest_of_everything_is_within_its_bounds() -> None:
+    longest = QueueSpec(
+        name="flights",
+        enable_partitioning=False,
+        size_gb=max(limits.SIZES_GB_CONVENTIONAL),
+        lock_duration_ms=limits.LOCK_DURATION_MS_MAX,
+        max_delivery_count=limits.MAX_DELIVERY_COUNT_MAX,
+        default_message_time_to_live_ms=limits.TIME_MS_MAX,
+        requires_duplicate_detection=True,
+        duplicate_detection_history_time_window_ms=limits.DUPLICATE_DETECTION_WINDOW_MS_MAX,
+    )
+    words = BrokerSettings.of(longest).words()
+    told = dict(zip(words[::2], words[1::2], strict=True))
+    highest = bounds_of_settings()
+    assert set(told) == {*highest, "status"}
+    for name, bound in highest.items():
+        assert 0 <= int(told[name]) <= bound, name
+
+
+def test_times_beyond_what_a_broker_keeps_are_capped_wherever_one_is_made() -> None:
+    text = library_text()
+    assert re.findall(r"^NEVER = (.*)$", text, re.MULTILINE) == ["2 ^ 48 - 1"]
+    made = re.findall(r"^.*\bnow \+ ttl_ms\b.*$", text, re.MULTILINE)
+    assert made
+    assert all("min(now + ttl_ms, NEVER - 1)" in line for line in made)
+
+
 def test_the_library_gives_its_version() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", library_version())
 
@@ -160,6 +212,15 @@ def test_places_and_flags_of_a_stored_message_agree() -> None:
     names = "HAS_SESSION_ID", "HAS_TIME_TO_LIVE", "IS_SCHEDULED", "HAS_CHANGES"
     figures = ", ".join(str(getattr(stored_message, name)) for name in names)
     assert f"HAS_SESSION, HAS_TTL, IS_SCHEDULED, HAS_CHANGES = {figures}\n" in library_text()
+
+
+def test_the_record_of_what_is_gone_from_a_segment_is_read_by_spark_as_lua_writes_it() -> None:
+    from partitionedqueue_spark import fetching
+
+    text = (FUNCTIONS / "includes/segments.lua").read_text()
+    (form,), (size,) = re.findall(r"^GONE = '(.*)'$", text, re.M), re.findall(r"^local GONE_SIZE = (\d+)$", text, re.M)
+    assert int(size) == sum(map(int, re.findall(r"I(\d)", form)))
+    assert int(size) == fetching._GONE_HEADER_BYTES
 
 
 def test_key_names_agree() -> None:

@@ -19,7 +19,7 @@ from harness.clock import Clock, clocked_library
 from harness.deliveries import LOCK_MS, configure
 from harness.partition_model import DEAD_LETTERS, ROOT, TRANSFERS, Kept, PartitionModel, Settings
 from harness.redis_servers import Broker, running_broker
-from harness.side_by_side import SideBySide
+from harness.side_by_side import PATHS, SideBySide
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.keys import QueueKeys
@@ -84,7 +84,7 @@ class PartitionMachine(RuleBasedStateMachine):
 
     def wait(self, how: str) -> None:
         """Let time pass, and nobody knows yet but the next command."""
-        event = self.model.next_event()
+        event = self.model.next_event(PATHS)
         until_due = max(0, event - self.model.now_ms) if event is not None else 0
         steps = {"due": until_due, "just before": until_due - 1, "a little": 7, "far": FAR_MS}
         if (step := steps.get(how, 0)) > 0:
@@ -309,6 +309,8 @@ class PartitionMachine(RuleBasedStateMachine):
             if not held or data.draw(st.booleans(), label="send"):
                 target = data.draw(st.sampled_from([ROOT, ROOT, TRANSFERS]), label="target")
                 messages, fingerprints = self.batch(data)
+                if target == TRANSFERS:
+                    messages = [encode(Message(body=b"away"))] * len(messages)
                 operations.append(SendOperation(messages, b"".join(fingerprints) if target == ROOT else b"", target))
                 continue
             several = self.settlements(data, held)

@@ -65,7 +65,7 @@ async def receive(client: BrokerClient, work: Work) -> None:
             continue
         if len(work.completed) % 3 == 0:
             assert (await client.call(calls.renew_lock(KEYS, several, lock_ms=LEASE_MS))).refused == []
-        if len(work.completed) % 5 == 0:
+        if len(work.completed) % 5 == 0 and len(several) > 1:  # never all of them: it would be so for ever
             assert await client.call(calls.abandon(KEYS, several[:1], counted=False)) == []
             several, received.runs[:1] = several[1:], []
         assert await client.call(calls.complete(KEYS, several)) == []

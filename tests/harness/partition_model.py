@@ -133,11 +133,12 @@ class PartitionModel:
         for kept in self.root.of(State.READY):
             self._expire_if_due(kept)
 
-    def next_event(self) -> int | None:
-        """When something falls due next: a lock, a session's, a schedule or a time to live."""
-        times = [
-            kept.locked_until_ms for queue in self.queues.values() for kept in queue.of(*HELD) if not kept.session_lock
-        ]
+    def next_event(self, paths: Iterable[str]) -> int | None:
+        """When something falls due next in these queues: a lock, a session's, a schedule or a time to live."""
+        held = [kept for path in paths for kept in self.queues[path].of(*HELD)]
+        times = [kept.locked_until_ms for kept in held if not kept.session_lock]
+        if ROOT not in paths:
+            return min(times, default=None)
         times += [session.locked_until_ms for session in self.sessions.values() if session.lock]
         times += [stored_forms.scheduled_time_ms(kept.stored) for kept in self.root.of(State.SCHEDULED)]
         times += [kept.expires_ms for kept in self.root.of(State.READY) if kept.expires_ms]

@@ -116,12 +116,12 @@ class SideBySide:
         if several:
             assert got or cut_short
         if not got and not cut_short:
-            self._check_ask_again(reply)
+            self._check_ask_again(path, reply)
         return got
 
-    def _check_ask_again(self, reply: Received) -> None:
+    def _check_ask_again(self, path: str, reply: Received) -> None:
         """Whoever asks again then misses nothing."""
-        event = self.model.next_event()
+        event = self.model.next_event([path])
         assert event is None or 0 <= reply.ask_again_ms <= event
 
     def receive_deferred(
@@ -269,7 +269,7 @@ class SideBySide:
                     if room is not None and spent > room:
                         raise Refused("QUOTA")
                     prints = [one.fingerprints[i : i + 12] for i in range(0, len(one.fingerprints), 12)]
-                    first = reply[place] if reply is not None else -1 - place * 1000
+                    first = reply[place] if reply is not None else -(place + 1) * 10**6
                     self.model.send(one.messages, first, fingerprints=prints, path=one.target)
                     continue
                 move, settlements, changes = left.pop(0)
@@ -289,7 +289,7 @@ class SideBySide:
     def agree(self) -> None:
         """Have all due work done; then everything that can be seen is the same."""
         due = drain(self.broker, self.keys[ROOT], self.clock.now_ms)
-        event = self.model.next_event()
+        event = self.model.next_event(PATHS)
         assert event is None or 0 <= due <= event, f"pq_sweep would be back at {due}, but something is due at {event}"
         for path in PATHS:
             self._shows_the_same(path)
@@ -306,7 +306,7 @@ class SideBySide:
         if model.settings.sessions:
             listed = self.broker.call(calls.list_sessions(self.keys[ROOT], most=1000))
             assert len(listed) == len(set(listed))
-            assert set(listed) == model.listed_sessions()
+            assert set(listed) == model.listed_sessions(), f"{listed} are listed, not {model.listed_sessions()}"
 
     def _shown(self, path: str) -> list[tuple[int, int, int, bytes]]:
         """All that peek shows; what is new there is told to the model."""
@@ -427,7 +427,7 @@ class SideBySide:
 
     def empty(self) -> None:
         """Have everything out, in order: then nothing is left."""
-        while (event := self.model.next_event()) is not None and event > self.clock.now_ms:
+        while (event := self.model.next_event(PATHS)) is not None and event > self.clock.now_ms:
             self.let_time_pass(event - self.clock.now_ms)
             self.agree()
         for path in PATHS:

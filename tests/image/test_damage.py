@@ -3,12 +3,15 @@
 Every damage is done to a real folder that a real broker wrote until kill -9; the commands that the words give are run.
 """
 
+import contextlib
 import os
 import pwd
 import re
 import shutil
 import subprocess
 import tempfile
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -198,7 +201,7 @@ def examined(volume: Volume, server: Server, verb: str = "examine") -> subproces
 def test_every_way_to_tear_the_last_writes_is_known_for_one(volume: Volume, server: Server) -> None:
     whole = volume.incr.read_bytes()
     last = [match.start() for match in re.finditer(re.escape(MULTI), whole)][-2:]
-    for size in range(last[0] + 1, len(whole), 7):
+    for size in range(last[0] + 1, len(whole), 31):
         volume.incr.write_bytes(whole[:size])
         done = examined(volume, server)
         if size == last[1]:  # between two writes: nothing is amiss
@@ -207,6 +210,34 @@ def test_every_way_to_tear_the_last_writes_is_known_for_one(volume: Volume, serv
         assert done.returncode == MUST_DECIDE, done.stderr
         readable = last[1] if size > last[1] else last[0]
         assert f"ends within a write.\n    It can be read up to byte {readable} of {size}." in done.stderr, done.stderr
+
+
+def send_until_it_is_gone(address: BrokerAddress, first: int, acknowledged: list[bytes]) -> None:
+    """Large messages, so that a write takes its time."""
+    with BlockingBroker(address) as client, contextlib.suppress(BrokerUnavailable):
+        for number in range(first, first + 1000):
+            several = [deliveries.stored(b"%d %d " % (number, i) + bytes(50_000)) for i in range(10)]
+            client.call(calls.send(KEYS, several))
+            acknowledged += several
+
+
+def test_whatever_a_kill_tears_what_was_acknowledged_is_there(folder: Path, library: Path) -> None:
+    acknowledged: list[bytes] = []
+    for number in range(5):
+        with started(folder, library, settings=CUT) as broker:
+            address = broker.wait_until_ready().address
+            sender = threading.Thread(target=send_until_it_is_gone, args=(address, 1000 * number, acknowledged))
+            sender.start()
+            time.sleep(0.1 + 0.037 * number)
+            broker.kill()
+            sender.join(30)
+    with started(folder, library, settings=CUT) as broker, BlockingBroker(broker.wait_until_ready().address) as client:
+        found: list[bytes] = []
+        while batch := stored(client, lock_ms=0):
+            found += batch
+    assert len(acknowledged) > 50
+    assert set(acknowledged) <= set(found)
+    assert len(found) - len(acknowledged) <= 5 * 10  # what was stored without a reply: at most a send a kill
 
 
 # ---------------------------------------------------------------- damage in the middle

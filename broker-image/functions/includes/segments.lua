@@ -34,26 +34,23 @@ end
 
 -- Notes the expiries (0: never) of messages from..to of a list that begins at `place` of the tail's segment.
 local function mark_expiries(s, segment, place, expiries, from, to)
-  local marks, least = {}, s.expiry_least
+  local marks, least = {}, NEVER
   for i = from, to do
     local at = expiries and expiries[i] or 0
     if at ~= s.expiry_mark then
       marks[#marks + 1] = pack('<I2I6', place + i - from, at)
       s.expiry_mark = at
-      if at > 0 and (least == 0 or at < least) then least = at end
+      if at > 0 then least = min(least, at) end
     end
   end
   if #marks == 0 then return end
   local key = expiry_key(s.queue, segment)
-  if s.expiry_least == 0 then
-    s.timed = s.timed + 1
+  if s.expiring == 0 then
+    s.expiring, s.timed = 1, s.timed + 1
     if unpack_struct('<I2', marks[1]) > 0 then table.insert(marks, 1, pack('<I2I6', 0, 0)) end
   end
   call('APPEND', key, table.concat(marks))
-  if least ~= s.expiry_least then
-    s.expiry_least = least
-    add_due_sooner(s, 'x' .. segment, least)
-  end
+  if least < NEVER then add_due_sooner(s, 'x' .. segment, least) end
 end
 
 local FORMATS = {} -- n → a struct of n sizes
@@ -92,7 +89,7 @@ local function note(s, segment, place, at, sizes, expiries, from, to)
   local queue = s.queue
   if place == 0 then
     call('ZADD', queue .. ':segments', segment, segment)
-    s.expiry_mark, s.expiry_least = 0, 0
+    s.expiry_mark, s.expiring = 0, 0
   end
   if place == 0 or s.marked ~= at then
     call('APPEND', times_key(queue, segment), pack('<I2I6', place, at))

@@ -41,7 +41,7 @@ function session_of(s, id)
     local lock, until_ms, taken, count, holes, chunks, state_bytes, held_size, front_size = unpack_struct(SESSION, record)
     its = setmetatable({
       id = id, lock = lock, until_ms = until_ms, taken = taken, count = count, holes = holes, chunks = chunks,
-      state_bytes = state_bytes, held_size = held_size, front_size = front_size, record = record, was_until = until_ms,
+      state_bytes = state_bytes, held_size = held_size, front_size = front_size, record = record,
     }, LISTS)
   else
     its = { id = id, lock = 0, until_ms = 0, taken = 0, count = 0, holes = 0, chunks = 0, state_bytes = 0, held = '',
@@ -143,12 +143,15 @@ end
 
 -- A ready message leaves its session, out of turn.
 function leave_session(its)
-  its.count = its.count - 1
-  its.holes = its.holes + 1
+  its.count, its.holes = its.count - 1, its.holes + 1
 end
 
 local function finish_session(s, its)
-  if not rawget(its, 'held') and its.until_ms == its.was_until then return end -- nobody has touched it
+  if not rawget(its, 'held') and sub(its.record, 1, SESSION_SIZE) == pack(SESSION, its.lock, its.until_ms, its.taken,
+    its.count, its.holes, its.chunks, its.state_bytes, its.held_size, its.front_size)
+  then
+    return -- nothing has changed
+  end
   merge_back(its)
   if its.count == 0 and (its.front ~= '' or its.back ~= '' or its.chunks > 0) then
     if its.chunks > 0 then call('UNLINK', more_key(s, its)) end

@@ -13,7 +13,7 @@
 -- deferred, scheduled; waste, bytes gone from segments that are still there; run, the number of the last run; runs alive, and
 -- how many of these are returned; swept, up to which run locks have been looked at; fifo_until, the last expiry among the
 -- locks that expire in the order of their runs; due, no work falls due before it; marked, the last enqueued-time mark;
--- expiry_mark and expiry_least, the last and the least expiry in the tail's segment; timed, segments with expiries;
+-- expiry_mark, the last expiry in the tail's segment, and expiring, whether it has any; timed, segments with expiries;
 -- side_charge, what the rare counters add to the charge.
 -- Rare: sessions, how many are locked, and the bytes of their states; ids..., the two generations of message ids
 -- (duplicates.lua); tidied, the segment tidied last; sub_bytes and sub_charge, of its sub-queues.
@@ -73,14 +73,14 @@ function load_state(queue, ...)
   for i = 1, #names do value[names[i]] = values[i + 2] end
   local _,
     tail, head, holes, messages, bytes, locked, claimed, deferred, scheduled, waste, run, runs, returned, swept,
-    fifo_until, due, marked, expiry_mark, expiry_least, timed, side_charge
+    fifo_until, due, marked, expiry_mark, expiring, timed, side_charge
     = unpack_struct(COUNTERS, packed)
   return setmetatable({
     queue = queue, packed = packed, config = config_of(values[2]), value = value, changed = {}, work = 0,
     tail = tail, head = head, holes = holes, messages = messages, bytes = bytes, locked = locked, claimed = claimed,
     deferred = deferred, scheduled = scheduled, waste = waste, run = run, runs = runs, returned = returned,
     swept = swept, fifo_until = fifo_until, due = due, marked = marked, expiry_mark = expiry_mark,
-    expiry_least = expiry_least, timed = timed, side_charge = side_charge,
+    expiring = expiring, timed = timed, side_charge = side_charge,
     was_ready = messages - locked - claimed - deferred - scheduled, was_due = due,
     subs = false, its_sessions = false, more = false, its = false,
   }, RARELY)
@@ -92,7 +92,7 @@ local MESSAGE_CHARGE, RUN_CHARGE, PARKED_CHARGE, SESSION_CHARGE, ID_CHARGE = 32,
 local function packed_counters(s)
   return pack(COUNTERS, LAYOUT_VERSION,
     s.tail, s.head, s.holes, s.messages, s.bytes, s.locked, s.claimed, s.deferred, s.scheduled, s.waste, s.run,
-    s.runs, s.returned, s.swept, s.fifo_until, s.due, s.marked, s.expiry_mark, s.expiry_least, s.timed,
+    s.runs, s.returned, s.swept, s.fifo_until, s.due, s.marked, s.expiry_mark, s.expiring, s.timed,
     s.side_charge)
 end
 

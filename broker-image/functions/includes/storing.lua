@@ -24,7 +24,7 @@ end
 -- `at_once`: what was scheduled has come by now.
 function store(s, now, list, from, to, id, at_once)
   local first, ttl_ms, timed = s.tail + 1, s.config.ttl_ms, false
-  for i = from, to do
+  for i = from, root_of(s.queue) == s.queue and to or 0 do -- a sub-queue keeps both for where the message goes from there
     if TIMED[byte(list[i], 2) or 0] then
       timed = true
       break

@@ -22,12 +22,13 @@ local function pass_holes(s, last)
   local function is_hole(sequence)
     return bit_is_set(gone, sequence - base) or bit_is_set(scheduled, sequence - base)
   end
+  local from = s.head
   while s.head < last and is_hole(s.head + 1) do
     s.head, s.holes = s.head + 1, s.holes - 1
   end
   local stop = s.head
   while stop < last and not is_hole(stop + 1) do stop = stop + 1 end
-  s.work = s.work + 4
+  s.work = s.work + 0.25 + (stop - from) / 64
   return stop
 end
 
