@@ -2,13 +2,14 @@
 
 A message of 1 KB is published and confirmed, received and acknowledged; all sides have it on disk (fsync) before they
 confirm. One driver, in Go, loads each side over its own protocol with as many messages in flight on each connection:
-partitionedqueue over RESP, RabbitMQ over AMQP 0-9-1 with publisher confirms and a prefetch count, NATS with its client's
-asynchronous publishing and pulls. All servers run all the time, and each round measures all sides in turn, in another
-order. Printed are messages a second through the whole cycle, and ratios to the peer's best way of the same round: with
-acknowledgements of each message or of a hundred at once, with one queue or one for each connection.
+partitionedqueue over RESP, RabbitMQ over AMQP 0-9-1 with publisher confirms and a prefetch count, NATS with its own
+client's asynchronous publishing and pulls. All servers run all the time, and each round measures all sides in turn, in
+another order. Printed are messages a second through the whole cycle, and ratios to the peer's best way of the same
+round: acknowledgements of each message or of a hundred at once, one queue or one for each connection.
 
-b is the number of messages that one call of partitionedqueue carries; a peer's messages travel singly, as their protocols
-have it, and the peer is free to join them.
+b is the number of messages that one call of partitionedqueue carries; a peer's messages travel singly, as their
+protocols have it, and the peer is free to join them. Beside the clock stands the processor time of the servers, which
+other work on the same machine does not change; its ratios are the peer's least over ours.
 """
 
 import json
@@ -64,6 +65,9 @@ class Found(NamedTuple):
     consume_rate: float
     server_us: float
     driver_cores: float
+
+
+Ratios = tuple[dict[str, float], dict[str, float]]
 
 
 def drive(program: Path, body: Path, side: Side) -> Found:
@@ -140,16 +144,18 @@ def ready(program: Path, bodies: Mapping[str, Path], side: Side, seconds: float)
     return replace(side, messages=max(FIRST_MESSAGES, int(rate * seconds / FIRST_MESSAGES) * FIRST_MESSAGES))
 
 
-def ratios_of(sides: Sequence[Side], seen: Sequence[Mapping[str, Found]]) -> dict[str, float]:
-    """Each of our ways to the best of each peer's with as many connections."""
-    ratios = {}
+def ratios_of(sides: Sequence[Side], seen: Sequence[Mapping[str, Found]]) -> Ratios:
+    """Each of our ways to the best of each peer's with as many connections: by the clock, by the servers' processors."""
+    ratios, cpu_ratios = {}, {}
     for kind in (RABBITMQ, NATS):
         for ours in (side for side in sides if side.kind == OURS):
             its = [side.name for side in sides if side.kind == kind and side.connections == ours.connections]
             if its:
                 name = f"{ours.name.removeprefix(OURS).strip().replace(' ', '_')}_vs_{kind}"
                 ratios[name] = median(each[ours.name].rate / max(each[one].rate for one in its) for each in seen)
-    return ratios
+                least = (min(each[one].server_us for one in its) / each[ours.name].server_us for each in seen)
+                cpu_ratios[name] = round(median(least), 3)
+    return ratios, cpu_ratios
 
 
 def show(sides: Sequence[Side], seen: Sequence[Mapping[str, Found]]) -> None:
@@ -163,15 +169,15 @@ def show(sides: Sequence[Side], seen: Sequence[Mapping[str, Found]]) -> None:
     table(("side", "cycle/s", "publish/s", "receive + ack/s", "server us/message", "driver's processors"), rows)
 
 
-def measure(stack: ExitStack, rounds: int, seconds: float) -> tuple[dict[str, float], list[str]]:
-    """Start everything, take turns, print; the ratios, and what this machine lacks. Raises PeerMissing without Go."""
+def measure(stack: ExitStack, rounds: int, seconds: float, lacking: list[str]) -> Ratios:
+    """Start everything, take turns, print; adds to `lacking` which peers there are not. Raises PeerMissing without Go."""
     folder = stack.enter_context(temporary_folder())
     program = peers.driver(folder)
     body = os.urandom(BODY_BYTES)
     bodies = {kind: folder / kind for kind in (OURS, RABBITMQ, NATS)}
     for kind, path in bodies.items():
         path.write_bytes(encode(Message(body=body)) if kind == OURS else body)
-    sides, lacking = our_sides(stack), []
+    sides = our_sides(stack)
     for kind, start in ((RABBITMQ, peers.rabbitmq), (NATS, peers.nats)):
         try:
             sides += peer_sides(kind, stack.enter_context(start()))
@@ -185,22 +191,25 @@ def measure(stack: ExitStack, rounds: int, seconds: float) -> tuple[dict[str, fl
     print(f"{BODY_BYTES} B, at most {WINDOW} in flight on a connection, synced to disk; medians of {rounds} rounds")
     print("x brokers, c connections, b messages a call, q queues, a messages an acknowledgement")
     show(sides, seen)
-    return ratios_of(sides, seen), lacking
+    return ratios_of(sides, seen)
 
 
 def main() -> int:
     """Measure, or say in words what this machine lacks; print the JSON line."""
     arguments = parser("The broker against RabbitMQ quorum queues and NATS JetStream.").parse_args()
     rounds, seconds = rounds_of(arguments), SECONDS_QUICK if arguments.quick else SECONDS
+    lacking: list[str] = []
     with ExitStack() as stack:
         try:
-            ratios, lacking = measure(stack, rounds, seconds)
+            ratios, cpu_ratios = measure(stack, rounds, seconds, lacking)
         except PeerMissing as missing:
-            ratios, lacking = {}, [str(missing)]
+            ratios, cpu_ratios, lacking = {}, {}, [str(missing)]
     for each in lacking:
         print(f"Not measured: {each}")
     behind = [name for name, ratio in ratios.items() if ratio <= 1]
-    return conclude("broker_vs_peers", ratios, rounds=rounds, lacking=lacking, behind=behind)
+    return conclude(
+        "broker_vs_peers", ratios, rounds=rounds, cpu_ratios=cpu_ratios, not_measured=lacking, behind=behind
+    )
 
 
 if __name__ == "__main__":

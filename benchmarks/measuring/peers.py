@@ -1,7 +1,7 @@
 """RabbitMQ and NATS for the length of a measurement, in a cache folder and temporary folders of their own.
 
-Nothing is installed into the machine: RabbitMQ's packages are fetched by apt-get as the machine's own release has them and
-only unpacked, so that none of their scripts runs and no service is made; NATS is built by Go. All listen on loopback.
+Nothing is installed into the machine: RabbitMQ's packages are fetched by apt-get as the machine's own release has them
+and only unpacked, so that none of their scripts runs and no service is made; NATS is built by Go. All listen on loopback.
 """
 
 import os
@@ -127,7 +127,7 @@ def nats() -> Iterator[Peer]:
 
 
 def rabbitmq_root() -> Path:
-    """The folder that stands for `/` in RabbitMQ's and Erlang's packages: the machine's own, or unpacked in the cache."""
+    """What stands for `/` in RabbitMQ's and Erlang's packages: the machine's own, or unpacked in the cache."""
     if Path("/usr/lib/rabbitmq/bin/rabbitmq-server").exists() and shutil.which("erl"):
         return Path("/")
     root = cache_folder() / "rabbitmq"

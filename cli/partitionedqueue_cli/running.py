@@ -71,9 +71,10 @@ async def _supervise(supervisor: Supervisor, new: list[str]) -> int:
                 f"Ready: queue {name}, {partitions} on {namespace.LOOPBACK} (ports {ports[0]} to {ports[-1]}), "
                 f"after {time.monotonic() - began:.1f} s"
             )
-        name = next(iter(queues))
+        name, queue = next(iter(queues.items()))
         where = f"--data-dir {record.folder}"
-        _say(f"Try: pq send {name} --body hello {where}; pq receive {name} {where}; pq status {where}")
+        to, of = ("--session-id me ", "--next-session ") if queue.spec().requires_session else ("", "")
+        _say(f"Try: pq send {name} {to}--body hello {where}; pq receive {name} {of}{where}; pq status {where}")
         _say(f"End it with Ctrl-C, or: pq down {where}")
 
     try:

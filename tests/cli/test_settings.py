@@ -58,6 +58,15 @@ def test_sessions_are_asked_for_where_there_are_some_and_only_there(
         other.end()
 
 
+@pytest.mark.parametrize("sessions", [True, False])
+def test_what_up_says_to_try_works(pq: Pq, tmp_path: Path, sessions: bool) -> None:
+    pq.up(write(tmp_path / "one.yaml", manifest(partitioned=False, requiresSession=sessions)))
+    [said] = [line for line in pq.said.read_text().splitlines() if line.startswith("Try: ")]
+    said_and_done = [pq.done(*words.split()[1:]) for words in said.removeprefix("Try: ").split("; ")]
+    assert said_and_done[0] == "Sent 1 message to queue letters\n"
+    assert said_and_done[1].endswith("hello\n")
+
+
 def test_duplicates_are_dropped_also_after_a_restart_of_everything(pq: Pq, tmp_path: Path) -> None:
     file = write(tmp_path / "once.yaml", manifest(requiresDuplicateDetection=True))
     pq.up(file)

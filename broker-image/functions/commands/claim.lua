@@ -22,6 +22,7 @@ command('pq_claim', function(queue, argv)
   end
   local s = load_state(queue)
   sweep(s, now)
+  s.work = 0 -- what is handed out has a share of its own: much that is due keeps nobody waiting
   give_back_lapsed(s, now, name)
   local _, refused = session_to_receive_from(s, now, '', '')
   if refused then

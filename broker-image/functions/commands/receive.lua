@@ -70,6 +70,7 @@ command('pq_receive', function(queue, argv)
   local now, id = now_ms(), argv[4]
   local s = id == '' and load_state(queue) or load_state(queue, 's' .. id)
   sweep(s, now)
+  s.work = 0 -- what is handed out has a share of its own: much that is due keeps nobody waiting
   give_back_lapsed(s, now)
   local its, no = session_to_receive_from(s, now, id, argv[5])
   lock_ms = lock_duration(s, lock_ms)

@@ -4,7 +4,6 @@
 -- `<queue>:scheduled:<segment>`: 8 bytes for each that was scheduled, u16 index and u48 time.
 
 local DEFERRED = '<BI2'
-local NONE_SCHEDULED
 
 function scheduled_key(queue, segment)
   return queue .. ':scheduled:' .. segment
@@ -62,8 +61,8 @@ function is_deferred(s, sequence)
 end
 
 function scheduled_bits(s, segment)
-  NONE_SCHEDULED = NONE_SCHEDULED or rep('\0', SEGMENT / 8)
-  return get(s, 'h' .. segment) or NONE_SCHEDULED
+  NO_BITS = NO_BITS or rep('\0', SEGMENT / 8)
+  return get(s, 'h' .. segment) or NO_BITS
 end
 
 function is_scheduled(s, sequence)

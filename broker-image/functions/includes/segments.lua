@@ -256,7 +256,7 @@ function full_bits(count)
   return rep('\255', floor(count / 8)) .. (count % 8 > 0 and char(2 ^ (count % 8) - 1) or '')
 end
 
-local NO_BITS
+NO_BITS = nil -- none of a segment's
 
 -- What has gone from a segment: bytes, count, bytes of these that are blanked, and the bits of the messages.
 function gone_of(s, segment)
