@@ -145,7 +145,7 @@ def ready(program: Path, bodies: Mapping[str, Path], side: Side, seconds: float)
 
 
 def ratios_of(sides: Sequence[Side], seen: Sequence[Mapping[str, Found]]) -> Ratios:
-    """Each of our ways to the best of each peer's with as many connections: by the clock, by the servers' processors."""
+    """Each of our ways to the best of each peer's with as many connections: by the clock, by processor time."""
     ratios, cpu_ratios = {}, {}
     for kind in (RABBITMQ, NATS):
         for ours in (side for side in sides if side.kind == OURS):
@@ -170,7 +170,7 @@ def show(sides: Sequence[Side], seen: Sequence[Mapping[str, Found]]) -> None:
 
 
 def measure(stack: ExitStack, rounds: int, seconds: float, lacking: list[str]) -> Ratios:
-    """Start everything, take turns, print; adds to `lacking` which peers there are not. Raises PeerMissing without Go."""
+    """Start everything, take turns, print; what there is not is added to `lacking`. Raises PeerMissing without Go."""
     folder = stack.enter_context(temporary_folder())
     program = peers.driver(folder)
     body = os.urandom(BODY_BYTES)

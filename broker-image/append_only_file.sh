@@ -18,7 +18,7 @@ files=$folder/appendonlydir
 manifest=$files/appendonly.aof.manifest
 durability=${PQ_DURABILITY:-Always}
 server=${PQ_SERVER:-redis-server}
-return=$(printf '\r')
+cr=$(printf '\r')
 
 # Says the headline $1 and what stands on stdin, and ends.
 refuse() {
@@ -137,7 +137,8 @@ look_at_files() {
 find_damage() {
     local analysed
     said=$("${server%-server}-check-aof" "$manifest" 2>&1 </dev/null)
-    analysed=$(printf '%s\n' "$said" | sed -n 's/^AOF analyzed: filename=\([^,]*\), size=\([0-9]*\), ok_up_to=\([0-9]*\),.*/\1 \2 \3/p' |
+    analysed=$(printf '%s\n' "$said" |
+        sed -n 's/^AOF analyzed: filename=\([^,]*\), size=\([0-9]*\), ok_up_to=\([0-9]*\),.*/\1 \2 \3/p' |
         awk '$2 > $3' | tail -n 1)
     damaged=$files/$(printf '%s' "$analysed" | cut -d' ' -f1)
     size=$(printf '%s' "$analysed" | cut -d' ' -f2)
@@ -148,7 +149,7 @@ find_damage() {
 rest() { tail -c "+$((from + 1))" "$damaged"; }
 
 # How many of the rest's lines, whole ones, are like $1. The x lengthens a last line that has no end.
-lines_like() { { rest; printf x; } | grep -ac "^$1$return\$"; }
+lines_like() { { rest; printf x; } | grep -ac "^$1$cr\$"; }
 
 # Whether the damage is a single write that stopped short. A server takes any damaged length for that, and would drop all
 # that follows; so what follows is looked at: one transaction without its end, one command, or a file system's zeros.

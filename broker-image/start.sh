@@ -83,6 +83,8 @@ check_settings() {
 # Two servers over one folder would ruin it. The lock is the server's as well, and falls when both have ended.
 lock_folder() {
     local waited=0
+    cd "$folder" || exit "$must_decide"
+    folder=$(pwd)
     exec 9>>lock || exit "$must_decide"
     until flock -n 9; do
         [ "$waited" -lt "${PQ_LOCK_SECONDS_MAX:-30}" ] ||
@@ -96,13 +98,14 @@ answers() { "${PQ_SERVER%-server}-cli" -s "$socket" -e "$@" 2>&1; }
 
 # Starts it and waits until it has read its files; fails if it ends before.
 start_server() {
-    local waited=0
+    local waited=0 answer
     rm -f "$socket"
     # shellcheck disable=SC2086 # several words
     "$PQ_SERVER" "${PQ_CONF:-$here/redis.conf}" --dir "$folder" $durable \
         --bind ${PQ_BIND:-127.0.0.1} --port 0 --unixsocket "$socket" --unixsocketperm 700 "$@" &
     server=$!
-    until [ "$(answers PING)" = PONG ]; do
+    until answer=$(answers PING) && [ "$answer" = PONG ]; do
+        case $answer in *NOAUTH*) fail 64 "the server asks for another password than REDISCLI_AUTH holds." ;; esac
         kill -0 "$server" 2>/dev/null || break
         [ "$waited" -lt $((seconds_max * 20)) ] ||
             fail 75 "the server has not read its files within $seconds_max s; PQ_START_SECONDS_MAX gives it longer."
@@ -156,10 +159,8 @@ open_port() {
 
 main() {
     check_settings
+    [ ! -w "$folder" ] || lock_folder # otherwise there are words for it
     "$here/append_only_file.sh" look "$folder" || exit
-    cd "$folder" || exit "$must_decide"
-    folder=$(pwd)
-    lock_folder
     trap 'asked_to_end=yes; [ -z "$server" ] || kill -TERM "$server" 2>/dev/null' TERM INT
     start_server "$@" || start_after_all "$@"
     load_library

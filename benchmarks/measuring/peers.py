@@ -1,7 +1,8 @@
 """RabbitMQ and NATS for the length of a measurement, in a cache folder and temporary folders of their own.
 
 Nothing is installed into the machine: RabbitMQ's packages are fetched by apt-get as the machine's own release has them
-and only unpacked, so that none of their scripts runs and no service is made; NATS is built by Go. All listen on loopback.
+and only unpacked, so that none of their scripts runs and no service is made; NATS is built by Go. All of them listen on
+loopback alone.
 """
 
 import os

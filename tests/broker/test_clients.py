@@ -4,10 +4,11 @@ import asyncio
 import signal
 import socket
 import threading
+from pathlib import Path
 
 import pytest
 
-from harness.redis_servers import Broker, free_port
+from harness.redis_servers import Broker, free_port, running_broker
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.client import BrokerClient
@@ -241,3 +242,14 @@ async def test_a_connection_to_itself_is_no_broker(monkeypatch: pytest.MonkeyPat
         await client.call(calls.about())
     assert not refusal.value.outcome_unknown
     await client.close()
+
+
+async def test_a_full_broker_takes_a_library_all_the_same(tmp_path: Path) -> None:
+    with running_broker(tmp_path) as server, BlockingBroker(server.address) as blocking:
+        client = BrokerClient(server.address)
+        for loads in (client.load_library, lambda: asyncio.to_thread(blocking.load_library)):
+            blocking.raw(("FUNCTION", "FLUSH"), ("CONFIG", "SET", "maxmemory", "1mb"))
+            await loads()
+            assert (await client.call(calls.about())).library == library_version()
+            assert blocking.raw(("CONFIG", "GET", "maxmemory")) == [[b"maxmemory", b"1048576"]]
+        await client.close()

@@ -141,6 +141,13 @@ def test_going_back_to_an_earlier_library_is_a_choice_and_never_across_layouts(f
         assert "layout 200" in broker.said()
 
 
+def test_a_password_that_the_script_was_not_told_is_said(folder: Path, library: Path) -> None:
+    for settings in ({}, {"REDISCLI_AUTH": "another"}):
+        with started(folder, library, "--requirepass", "secret", settings=settings) as broker:
+            assert broker.code() == 64
+            assert "asks for another password than REDISCLI_AUTH holds" in broker.said()
+
+
 def fill_up(client: BlockingBroker) -> None:
     """Raises QueueFull."""
     for _ in range(10_000):

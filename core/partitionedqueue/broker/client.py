@@ -192,7 +192,16 @@ class BrokerClient:
         except BrokerUnavailable as error:
             if "no library" not in str(error):
                 raise
-        await self._ask(("FUNCTION", "LOAD", "REPLACE", library_text()))
+        load = ("FUNCTION", "LOAD", "REPLACE", library_text())
+        try:
+            await self._ask(load)
+        except QueueFull:  # Redis takes no library beyond maxmemory, and a full broker may need this one to be emptied
+            maxmemory = (await self._ask(("CONFIG", "GET", "maxmemory")))[1]
+            await self._ask(("CONFIG", "SET", "maxmemory", 0))
+            try:
+                await self._ask(load)
+            finally:
+                await self._ask(("CONFIG", "SET", "maxmemory", maxmemory))
         if self._connection is not None:
             self._connection.takes_pushes = True
 
