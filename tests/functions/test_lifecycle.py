@@ -364,11 +364,11 @@ class PartitionMachine(RuleBasedStateMachine):
     def let_time_pass(self, how: str) -> None:
         self.wait(how)
 
-    @rule(how=st.sampled_from(["load the library", "load the file", "kill", "stop"]))
+    @rule(how=st.sampled_from([*["load the library", "load the file"] * 8, "kill", "stop"]))
     def restart(self, how: str) -> None:
         if how == "load the library":
             self.server.load_library()
-        elif how == "load the file":
+        elif how == "load the file":  # as a server that starts does, without the wait
             self.broker.raw(("DEBUG", "LOADAOF"))
         else:
             self.server.kill() if how == "kill" else self.server.stop()
@@ -429,7 +429,8 @@ class TinyQuota(PartitionMachine):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    folder, more = tmp_path_factory.mktemp("lifecycle"), ("--enable-debug-command", "yes")
+    folder = tmp_path_factory.mktemp("lifecycle")
+    more = ("--enable-debug-command", "yes", "--auto-aof-rewrite-min-size", "1mb")  # a library for each load is in it
     with running_broker(folder, settings=more, library=clocked_library) as running:
         yield running
 

@@ -54,12 +54,13 @@ async def send(client: BrokerClient, work: Work, name: str) -> None:
         work.sent += bodies
 
 
-async def receive(client: BrokerClient, work: Work) -> None:
+async def receive(client: BrokerClient, work: Work, all_sent: asyncio.Event) -> None:
     while True:
+        sent = all_sent.is_set()
         received = await client.call(calls.receive(KEYS, most=30, lock_ms=LEASE_MS))
         several = [Settlement(run.lock, run.first, run.first + len(run.messages) - 1) for run in received.runs]
         if not several:
-            if work.over:
+            if sent:
                 return
             await asyncio.sleep(0.002)
             continue
@@ -103,15 +104,17 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
 
 
 async def test_a_library_loaded_under_load_loses_nothing_and_breaks_no_call(broker: Broker) -> None:
-    work = Work()
+    work, all_sent = Work(), asyncio.Event()
     clients = [BrokerClient(broker.address) for _ in range(6)]
     with BlockingBroker(broker.address) as plain, BlockingBroker(broker.address) as loading:
-        async with asyncio.TaskGroup() as group:
-            for name, client in zip(("a", "b", "c"), clients, strict=False):
-                group.create_task(send(client, work, name))
-            group.create_task(receive(clients[3], work))
-            group.create_task(claim(clients[4], plain, work))
-            group.create_task(reload(clients[5], loading, work))
+        async with asyncio.TaskGroup() as receiving:
+            receiving.create_task(receive(clients[3], work, all_sent))
+            async with asyncio.TaskGroup() as sending:
+                for name, client in zip(("a", "b", "c"), clients, strict=False):
+                    sending.create_task(send(client, work, name))
+                sending.create_task(claim(clients[4], plain, work))
+                sending.create_task(reload(clients[5], loading, work))
+            all_sent.set()
         left = await clients[0].call(calls.totals(KEYS))
     for client in clients:
         await client.close()

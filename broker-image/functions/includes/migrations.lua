@@ -51,7 +51,7 @@ function migrate(queue)
     elseif kind == 'g' then
       local bytes, gone = unpack_struct('<I8I2', value)
       put(s, name, pack(GONE, bytes, gone, 0) .. sub(value, OLD_GONE_SIZE + 1))
-      s.waste = s.waste + bytes
+      s.waste, s.dead = s.waste + bytes, s.dead + gone
     elseif kind == 'b' then
       drop(s, name)
       migrate_sizes(s, rest)

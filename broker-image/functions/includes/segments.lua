@@ -282,14 +282,14 @@ function remove(s, segment, first, last, bytes)
   local count = last - first + 1
   s.bytes, s.messages = s.bytes - bytes, s.messages - count
   if count_gone + count == SEGMENT then
-    s.waste = s.waste - (bytes_gone - blanked)
+    s.waste, s.dead = s.waste - (bytes_gone - blanked), s.dead - count_gone
     call('UNLINK', segment_key(s.queue, segment), times_key(s.queue, segment), sizes_key(s.queue, segment))
     if s.timed > 0 and call('UNLINK', expiry_key(s.queue, segment)) == 1 then s.timed = s.timed - 1 end
     call('ZREM', s.queue .. ':segments', segment)
     if count_gone > 0 then drop(s, 'g' .. segment) end
     return
   end
-  s.waste = s.waste + bytes
+  s.waste, s.dead = s.waste + bytes, s.dead + count
   local base = segment * SEGMENT + 1
   bits = change_bits(bits, first - base, last - base, true)
   put(s, 'g' .. segment, pack(GONE, bytes_gone + bytes, count_gone + count, blanked) .. bits)

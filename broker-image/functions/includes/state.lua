@@ -10,7 +10,7 @@
 --
 -- The counters: tail, the sequence number of the last message stored; head, of the last one handed out for the first time;
 -- holes, how many beyond head are gone or scheduled; messages stored and their bytes; how many of them are locked, claimed,
--- deferred, scheduled; waste, bytes gone from segments that are still there; run, the number of the last run; runs alive, and
+-- deferred, scheduled; waste and dead, bytes and messages gone from segments that are still there; run, the number of the last run; runs alive, and
 -- how many of these are returned; swept, up to which run locks have been looked at; fifo_until, the last expiry among the
 -- locks that expire in the order of their runs; due, no work falls due before it; marked, the last enqueued-time mark;
 -- expiry_mark, the last expiry in the tail's segment, and expiring, whether it has any; timed, segments with expiries;
@@ -18,14 +18,14 @@
 -- Rare: sessions, how many are locked, and the bytes of their states; ids..., the two generations of message ids
 -- (duplicates.lua); tidied, the segment tidied last; sub_bytes and sub_charge, of its sub-queues.
 
-COUNTERS = '<B' .. 'I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6'
+COUNTERS = '<B' .. 'I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6'
 RARE_COUNTERS = '<' .. 'I6I6I6I6I6I6I6I6I6I6I6'
 local VALUES_A_CALL = 4000 -- even; Lua unpacks just under 8000
 local FRESH, RARELY -- the counters of a queue that holds nothing; loads the rare ones when one of them is asked for
 
 local function prepare()
   FRESH = pack(COUNTERS, LAYOUT_VERSION,
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NEVER, 0, 0, 0, 0, 0)
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NEVER, 0, 0, 0, 0, 0)
   RARELY = { __index = function(s, name)
     if rawget(s, 'rare') ~= nil then return nil end
     local rare = get(s, 'k')
@@ -72,13 +72,13 @@ function load_state(queue, ...)
   local value, names = {}, { ... }
   for i = 1, #names do value[names[i]] = values[i + 2] end
   local _,
-    tail, head, holes, messages, bytes, locked, claimed, deferred, scheduled, waste, run, runs, returned, swept,
+    tail, head, holes, messages, bytes, locked, claimed, deferred, scheduled, waste, dead, run, runs, returned, swept,
     fifo_until, due, marked, expiry_mark, expiring, timed, side_charge
     = unpack_struct(COUNTERS, packed)
   return setmetatable({
     queue = queue, packed = packed, config = config_of(values[2]), value = value, changed = {}, work = 0,
     tail = tail, head = head, holes = holes, messages = messages, bytes = bytes, locked = locked, claimed = claimed,
-    deferred = deferred, scheduled = scheduled, waste = waste, run = run, runs = runs, returned = returned,
+    deferred = deferred, scheduled = scheduled, waste = waste, dead = dead, run = run, runs = runs, returned = returned,
     swept = swept, fifo_until = fifo_until, due = due, marked = marked, expiry_mark = expiry_mark,
     expiring = expiring, timed = timed, side_charge = side_charge,
     was_ready = messages - locked - claimed - deferred - scheduled, was_due = due,
@@ -87,11 +87,11 @@ function load_state(queue, ...)
 end
 
 -- What a partition's memory is charged with, in bytes: an upper bound of what it takes. Measured by benchmarks/broker_memory.py.
-local MESSAGE_CHARGE, RUN_CHARGE, PARKED_CHARGE, SESSION_CHARGE, ID_CHARGE = 32, 160, 16, 480, 112
+local MESSAGE_CHARGE, DEAD_CHARGE, RUN_CHARGE, PARKED_CHARGE, SESSION_CHARGE, ID_CHARGE = 48, 32, 200, 16, 480, 112
 
 local function packed_counters(s)
   return pack(COUNTERS, LAYOUT_VERSION,
-    s.tail, s.head, s.holes, s.messages, s.bytes, s.locked, s.claimed, s.deferred, s.scheduled, s.waste, s.run,
+    s.tail, s.head, s.holes, s.messages, s.bytes, s.locked, s.claimed, s.deferred, s.scheduled, s.waste, s.dead, s.run,
     s.runs, s.returned, s.swept, s.fifo_until, s.due, s.marked, s.expiry_mark, s.expiring, s.timed,
     s.side_charge)
 end
@@ -164,13 +164,13 @@ function sub_queue(s, suffix)
 end
 
 -- The charge of a queue, without its sub-queues and what else is rare.
-local function own_charge(bytes, waste, messages, runs, parked)
-  return bytes + waste + MESSAGE_CHARGE * messages + RUN_CHARGE * runs + PARKED_CHARGE * parked
+local function own_charge(bytes, waste, messages, dead, runs, parked)
+  return bytes + waste + MESSAGE_CHARGE * messages + DEAD_CHARGE * dead + RUN_CHARGE * runs + PARKED_CHARGE * parked
 end
 
 function charge_of(s)
   put_rare(s)
-  return own_charge(s.bytes, s.waste, s.messages, s.runs, s.deferred + s.scheduled) + s.side_charge
+  return own_charge(s.bytes, s.waste, s.messages, s.dead, s.runs, s.deferred + s.scheduled) + s.side_charge
 end
 
 -- What storing messages adds to the charge.
@@ -203,7 +203,8 @@ end
 
 -- Writes a queue and its sub-queues; returns by how much their bytes and their charge have grown.
 function write(s)
-  local _, _, _, _, messages, bytes, _, _, deferred, scheduled, waste, _, runs = unpack_struct(COUNTERS, s.packed)
+  local _, _, _, _, messages, bytes, _, _, deferred, scheduled, waste, dead, _, runs
+    = unpack_struct(COUNTERS, s.packed or FRESH)
   local sub_bytes, sub_charge = 0, 0
   if s.subs then
     for _, its in pairs(s.subs) do
@@ -220,9 +221,9 @@ function write(s)
   if (ready(s) > 0 and s.was_ready <= 0 and not s.config.has_sessions) or s.due < s.was_due then
     call('PUBLISH', s.queue .. ':wake', '')
   end
-  local before = own_charge(bytes, waste, messages, runs, deferred + scheduled)
+  local before = own_charge(bytes, waste, messages, dead, runs, deferred + scheduled)
   return sub_bytes + s.bytes - bytes,
-    sub_charge + own_charge(s.bytes, s.waste, s.messages, s.runs, s.deferred + s.scheduled) - before
+    sub_charge + own_charge(s.bytes, s.waste, s.messages, s.dead, s.runs, s.deferred + s.scheduled) - before
 end
 
 -- Ends a command that may have changed something.
