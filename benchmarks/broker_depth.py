@@ -12,8 +12,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.measuring.lanes import Cost, Lane, cpu_s, drive, information, repeated, wire_of
-from benchmarks.measuring.messages import batches, received_runs, settlements_of, stored_forms
+from benchmarks.measuring import cycle
+from benchmarks.measuring.lanes import Cost, Lane, drive, information, repeated, total, wire_of
+from benchmarks.measuring.messages import batches, stored_forms
 from benchmarks.measuring.rounds import conclude, median, parser, rounds_of, say, table, take_turns
 from benchmarks.measuring.servers import OFF, broker_lanes
 
@@ -21,7 +22,6 @@ from partitionedqueue.broker import calls
 from partitionedqueue.broker.keys import QueueKeys
 
 BODY_BYTES = 100
-LOCK_MS = 300_000
 SHALLOW, DEEP = "shallow", "deep"
 DEPTHS = {SHALLOW: 1_000, DEEP: 5_000_000}
 STEP_MESSAGES = 500
@@ -44,24 +44,18 @@ def fill(lane: Lane, name: str, count: int) -> None:
 
 
 def one_round(lane: Lane, name: str, batch: int, steps: int) -> Round:
-    """So many small steps of send, receive and complete; the processor time is that of the whole cycle."""
+    """So many small steps of send, receive and complete."""
     keys = QueueKeys(name)
+    sender = cycle.Sender(keys)
     pool = batches(stored_forms(STEP_MESSAGES, BODY_BYTES), batch)
-    sends = [wire_of(calls.send(keys, messages)) for messages in pool]
-    receives = [wire_of(calls.receive(keys, most=batch, lock_ms=LOCK_MS))] * len(sends)
-    clock: dict[str, float] = defaultdict(float)
-    cpu_before = cpu_s([lane])
+    costs: dict[str, list[Cost]] = defaultdict(list)
     for _ in range(steps):
-        clock["send"] += drive([lane], [sends])
-        clock["receive"] += drive([lane], [receives])
-        runs = received_runs(lane.replies, STEP_MESSAGES)
-        completes = [wire_of(calls.complete(keys, settlements_of(its))) for its in runs]
-        clock["complete"] += drive([lane], [completes])
-        if any(lane.replies):
-            raise AssertionError("the broker refused to complete a message")
-    cpu = cpu_s([lane]) - cpu_before
-    clock["cycle"] = sum(clock.values())
-    return {phase: Cost(seconds, cpu) for phase, seconds in clock.items()}
+        costs["send"].append(cycle.send([lane], sender, pool, len(pool)))
+        received, held = cycle.receive([lane], keys, pool, len(pool))
+        costs["receive"].append(received)
+        costs["complete"].append(cycle.complete([lane], keys, held))
+    summed = {phase: total(*each) for phase, each in costs.items()}
+    return summed | {"cycle": total(*summed.values())}
 
 
 def fractions(lane: Lane, batch: int, steps: int, rounds: int) -> dict[str, float]:

@@ -12,7 +12,6 @@ the same round, medians over all rounds; .85 was aimed at.
     each session  every batch is a session of its own, that is accepted and released for it (no aim: two calls more)
 """
 
-import itertools
 import os
 import sys
 from collections.abc import Sequence
@@ -22,8 +21,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.measuring import cycle
 from benchmarks.measuring.lanes import Cost, Lane, measured, total, wire_of
-from benchmarks.measuring.messages import received_runs, settlements_of
 from benchmarks.measuring.rounds import conclude, median, parser, rounds_of, say, table, take_turns
 from benchmarks.measuring.servers import ALWAYS, OFF, broker_lanes
 
@@ -31,12 +30,10 @@ from partitionedqueue.broker import calls, replies
 from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.broker.replies import SessionLock
 from partitionedqueue.broker.settings import BrokerSettings
-from partitionedqueue.model import limits
 from partitionedqueue.model.message import Message
 from partitionedqueue.model.stored_message import encode
 
 BODY_BYTES = 1024
-LOCK_MS = 300_000
 HOUR_MS = 3_600_000
 WINDOW_MS = 600_000
 SESSIONS = 64
@@ -55,50 +52,39 @@ class Side:
     name: str
     settings: BrokerSettings = field(default_factory=BrokerSettings)
     ttl_ms: int | None = None
-    detects: bool = False
     numbered: bool = False
-    sent: int = 0
     sessions: list[SessionLock] = field(default_factory=list)
-    pools: dict[int, list[Sequence[bytes]]] = field(default_factory=dict)
+    pools: dict[int, list[cycle.Batch]] = field(default_factory=dict)
 
-    @property
-    def keys(self) -> QueueKeys:
-        """Its queue."""
-        return QueueKeys(self.name.replace(" ", "-"))
+    def __post_init__(self) -> None:
+        self.keys = QueueKeys(self.name.replace(" ", "-"))
+        self.sender = cycle.Sender(
+            self.keys,
+            detects=bool(self.settings.dedupe_ms),
+            numbered=self.numbered,
+            sessions=bool(self.settings.sessions),
+        )
 
-    def pool(self, batch: int, count: int) -> list[Sequence[bytes]]:
+    def pool(self, batch: int, count: int) -> list[cycle.Batch]:
         """The batches of one round: of one session each, and the same in every round."""
         if batch not in self.pools:
             sessions = count if self.name == EACH_SESSION else SESSIONS
             self.pools = {batch: [self._messages(f"session-{i:05}", batch) for i in range(min(count, sessions))]}
         return self.pools[batch]
 
-    def _messages(self, session_id: str, batch: int) -> Sequence[bytes]:
+    def _messages(self, session_id: str, batch: int) -> cycle.Batch:
         made = (
             Message(body=os.urandom(BODY_BYTES), session_id=session_id, message_id=f"{i}", time_to_live_ms=self.ttl_ms)
             for i in range(batch)
         )
         return [encode(message) for message in made]
 
-    def send(self, messages: Sequence[bytes]) -> bytes:
-        """One send, as the feature wants it."""
-        self.sent += 1
-        return wire_of(
-            calls.send(
-                self.keys,
-                messages,
-                sender="benchmark" if self.numbered else "",
-                number=self.sent if self.numbered else 0,
-                fingerprints=os.urandom(limits.FINGERPRINT_BYTES * len(messages)) if self.detects else b"",
-            )
-        )
-
 
 def sides() -> list[Side]:
     """The plain queue, and one for each feature."""
     return [
         Side(PLAIN),
-        Side("duplicates", BrokerSettings(dedupe_ms=WINDOW_MS), detects=True),
+        Side("duplicates", BrokerSettings(dedupe_ms=WINDOW_MS)),
         Side("sessions", BrokerSettings(sessions=True)),
         Side("default TTL", BrokerSettings(ttl_ms=HOUR_MS)),
         Side("own TTL", ttl_ms=HOUR_MS),
@@ -112,14 +98,14 @@ def prepare(lane: Lane, side: Side) -> None:
     lane.ask(wire_of(calls.configure(side.keys, partition=0, partitions=1, settings=side.settings)))
     if side.settings.sessions and side.name != EACH_SESSION:
         ids = [f"session-{i:05}" for i in range(SESSIONS)]
-        raw = [lane.ask(wire_of(calls.accept_session(side.keys, each, lock_ms=LOCK_MS))) for each in ids]
+        raw = [lane.ask(wire_of(calls.accept_session(side.keys, each, lock_ms=cycle.LOCK_MS))) for each in ids]
         side.sessions = [held_session(reply) for reply in raw]
 
 
 def renew_sessions(lane: Lane, side: Side) -> None:
     """Keep the sessions for the whole run, however long it takes."""
     for session in side.sessions:
-        lane.ask(wire_of(calls.renew_session(side.keys, session, lock_ms=LOCK_MS)))
+        lane.ask(wire_of(calls.renew_session(side.keys, session, lock_ms=cycle.LOCK_MS)))
 
 
 def held_session(raw: replies.Raw) -> SessionLock:
@@ -134,27 +120,15 @@ def one_round(lane: Lane, side: Side, batch: int, count: int) -> Round:
     """One cycle of `count` batches through one queue."""
     renew_sessions(lane, side)
     pool = side.pool(batch, count)
-    costs: Round = {}
-    costs["send"] = measured(
-        [lane], [[side.send(messages) for messages in itertools.islice(itertools.cycle(pool), count)]]
-    )
-    held: Sequence[SessionLock | None] = side.sessions or [None]
+    costs: Round = {"send": cycle.send([lane], side.sender, pool, count)}
+    sessions: Sequence[SessionLock | None] = side.sessions or cycle.OUTSIDE
     if side.name == EACH_SESSION:
-        costs["accept"] = measured([lane], [[wire_of(calls.accept_session(side.keys, lock_ms=LOCK_MS))] * count])
-        held = [held_session(raw) for raw in lane.replies]
-    sessions = list(itertools.islice(itertools.cycle(held), count))
-    receives = [wire_of(calls.receive(side.keys, most=batch, lock_ms=LOCK_MS, session=session)) for session in sessions]
-    costs["receive"] = measured([lane], [receives])
-    runs = received_runs(lane.replies, batch * count)
-    completes = [
-        wire_of(calls.complete(side.keys, settlements_of(its), session=session))
-        for its, session in zip(runs, sessions, strict=True)
-    ]
-    costs["complete"] = measured([lane], [completes])
-    if any(lane.replies):
-        raise AssertionError("the broker refused to complete a message")
+        costs["accept"] = measured([lane], [[wire_of(calls.accept_session(side.keys, lock_ms=cycle.LOCK_MS))] * count])
+        sessions = [held_session(raw) for raw in lane.replies]
+    costs["receive"], held = cycle.receive([lane], side.keys, pool, count, sessions)
+    costs["complete"] = cycle.complete([lane], side.keys, held, sessions)
     if side.name == EACH_SESSION:
-        releases = [wire_of(calls.release_session(side.keys, session)) for session in held if session]
+        releases = [wire_of(calls.release_session(side.keys, session)) for session in sessions if session]
         costs["release"] = measured([lane], [releases])
     costs["cycle"] = total(*costs.values())
     return costs

@@ -9,7 +9,8 @@ machine hurts both sides alike. 1.00 means as fast as plain Redis.
     complete  pq_complete of what one receive gave  against XACK + XDEL of b entries of a stream
     cycle     all three                             against RPUSH + LPOP: no locks, at most once, a hard bound
 
-Each number stands twice: by the clock, which contains this driver's own Python, and by the servers' processor time.
+The library is used as its clients use it: bodies of some kilobytes go past Lua, a small one through it. Each number
+stands twice: by the clock, which contains this driver's own Python, and by the servers' processor time.
 Behind them stands what was aimed at, by the clock.
 """
 
@@ -20,17 +21,16 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.measuring.lanes import Cost, Lane, ask_all, drive, measured, repeated, total, wire, wire_of
-from benchmarks.measuring.messages import POOL_CALLS, received_runs, settlements_of, stored_forms
+from benchmarks.measuring import cycle
+from benchmarks.measuring.lanes import Cost, Lane, ask_all, drive, measured, repeated, total, wire
+from benchmarks.measuring.messages import POOL_CALLS, stored_forms
 from benchmarks.measuring.rounds import conclude, median, parser, rounds_of, say, table, take_turns
 from benchmarks.measuring.servers import ALWAYS, EVERYSEC, OFF, broker_lanes
 
-from partitionedqueue.broker import calls
 from partitionedqueue.broker.keys import QueueKeys
 
 KEYS = QueueKeys("bench")
 BODY_BYTES = 1024
-LOCK_MS = 300_000
 SERVERS = ((OFF, 1), (OFF, 16), (EVERYSEC, 1), (ALWAYS, 1), (ALWAYS, 16))
 MESSAGES_A_ROUND = {1: 8_000, 10: 24_000, 100: 48_000}
 TARGETS = {  # for one broker; (fsync, phase) → b = 1, 10, 100
@@ -61,25 +61,16 @@ class Scenario(NamedTuple):
         return targets[list(MESSAGES_A_ROUND).index(self.batch)] if targets else None
 
 
-def round_of_broker(lanes: Sequence[Lane], pool: Sequence[Sequence[bytes]], count: int) -> Round:
+def round_of_broker(lanes: Sequence[Lane], pool: Sequence[cycle.Batch], count: int) -> Round:
     """Send, receive and complete through the library; `count` calls of each on every lane."""
-    batch = len(pool[0])
-    sends = repeated([wire_of(calls.send(KEYS, messages)) for messages in pool], count)
-    receives = [wire_of(calls.receive(KEYS, most=batch, lock_ms=LOCK_MS))] * count
-    costs = {"send": measured(lanes, [sends] * len(lanes))}
-    costs["receive"] = measured(lanes, [receives] * len(lanes))
-    completes = [
-        [wire_of(calls.complete(KEYS, settlements_of(runs))) for runs in received_runs(lane.replies, batch * count)]
-        for lane in lanes
-    ]
-    costs["complete"] = measured(lanes, completes)
-    if any(refused for lane in lanes for refused in lane.replies):
-        raise AssertionError("the broker refused to complete a message")
+    costs = {"send": cycle.send(lanes, cycle.Sender(KEYS), pool, count)}
+    costs["receive"], held = cycle.receive(lanes, KEYS, pool, count)
+    costs["complete"] = cycle.complete(lanes, KEYS, held)
     costs["cycle"] = total(*costs.values())
     return costs
 
 
-def round_of_redis(lanes: Sequence[Lane], pool: Sequence[Sequence[bytes]], count: int) -> Round:
+def round_of_redis(lanes: Sequence[Lane], pool: Sequence[cycle.Batch], count: int) -> Round:
     """The nearest plain commands: a list for send and receive, a stream for complete."""
     batch = len(pool[0])
     pushes = repeated([wire("RPUSH", "plain", *messages) for messages in pool], count)

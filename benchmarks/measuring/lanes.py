@@ -18,6 +18,7 @@ REPLY_S_MAX = 60.0
 
 Word: TypeAlias = str | bytes | int | float
 Wires: TypeAlias = Sequence[bytes]
+RepliesEach: TypeAlias = int | Sequence[int]
 
 
 class Cost(NamedTuple):
@@ -43,8 +44,8 @@ def wire(*words: Word) -> bytes:
 
 
 def wire_of(call: Call[Any]) -> bytes:
-    """A call of the library as it travels."""
-    return wire(*call.words)
+    """A call of the library as it travels; it has as many replies as commands."""
+    return b"".join([wire(*command) for command in call.commands])
 
 
 def repeated(wires: Wires, count: int) -> Wires:
@@ -60,29 +61,41 @@ class Lane:
     reader: hiredis.Reader = field(default_factory=hiredis.Reader)
     wires: Wires = ()
     replies: list[Any] = field(default_factory=list)
-    _replies_each: int = 1
+    _ends: Sequence[int] = ()  # with how many replies each command is answered, and all before it
     _started: int = 0
+    _finished: int = 0
     _window: int = PIPELINE_DEPTH
     _unsent: memoryview = field(default=memoryview(b""), repr=False)
 
-    def begin(self, wires: Wires, replies_each: int, window: int) -> None:
+    def begin(self, wires: Wires, replies_each: RepliesEach, window: int) -> None:
         """Take the next phase's commands; each of them is answered by so many replies."""
         self.wires, self.replies = wires, []
-        self._replies_each, self._started, self._window = replies_each, 0, window
+        self._started, self._finished, self._window = 0, 0, window
+        if isinstance(replies_each, int):
+            self._ends = range(replies_each, replies_each * len(wires) + 1, replies_each)
+        else:
+            self._ends = list(itertools.accumulate(replies_each))
 
     @property
     def done(self) -> bool:
         """Has every command been answered?"""
-        return len(self.replies) == len(self.wires) * self._replies_each
+        return self._finished == len(self.wires)
 
     @property
     def has_unsent(self) -> bool:
         """Did the kernel not take everything yet?"""
         return bool(self._unsent)
 
+    @property
+    def last_replies(self) -> list[Any]:
+        """The last reply of each command."""
+        return [self.replies[end - 1] for end in self._ends]
+
     def write(self) -> None:
         """Keep the window full, as far as the kernel takes it."""
-        upto = min(len(self.wires), len(self.replies) // self._replies_each + self._window)
+        while self._finished < len(self._ends) and self._ends[self._finished] <= len(self.replies):
+            self._finished += 1
+        upto = min(len(self.wires), self._finished + self._window)
         if upto > self._started:
             more = b"".join(self.wires[self._started : upto])
             self._unsent = memoryview(bytes(self._unsent) + more if self._unsent else more)
@@ -111,7 +124,7 @@ class Lane:
 
 
 def drive(
-    lanes: Sequence[Lane], wires: Sequence[Wires], *, replies_each: int = 1, window: int = PIPELINE_DEPTH
+    lanes: Sequence[Lane], wires: Sequence[Wires], *, replies_each: RepliesEach = 1, window: int = PIPELINE_DEPTH
 ) -> float:
     """Run every lane's commands to their end; how many seconds it took. The replies stay in the lanes."""
     with selectors.DefaultSelector() as selector:
@@ -162,11 +175,11 @@ def cpu_s(lanes: Iterable[Lane]) -> float:
     return sum(float(each["used_cpu_sys"]) + float(each["used_cpu_user"]) for each in told)
 
 
-def measured(lanes: Sequence[Lane], wires: Sequence[Wires], *, replies_each: int = 1) -> Cost:
-    """One phase on both clocks."""
+def measured(lanes: Sequence[Lane], wires: Sequence[Wires], *, replies_each: RepliesEach = 1) -> Cost:
+    """One phase on both clocks; of each command the last reply stays in its lane."""
     before = cpu_s(lanes)
     clock_s = drive(lanes, wires, replies_each=replies_each)
-    replies = [lane.replies for lane in lanes]
+    replies = [lane.last_replies for lane in lanes]
     used_s = cpu_s(lanes) - before
     for lane, its_replies in zip(lanes, replies, strict=True):
         lane.replies = its_replies  # INFO's reply took their place

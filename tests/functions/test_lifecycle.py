@@ -15,11 +15,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
+from harness import stored_forms
 from harness.clock import Clock, clocked_library
 from harness.deliveries import LOCK_MS, configure
 from harness.partition_model import DEAD_LETTERS, ROOT, TRANSFERS, Kept, PartitionModel, Settings
 from harness.redis_servers import Broker, running_broker
 from harness.side_by_side import PATHS, SideBySide
+from harness.stored_forms import HAS_TIME_TO_LIVE, IS_SCHEDULED
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.keys import QueueKeys
@@ -118,6 +120,15 @@ class PartitionMachine(RuleBasedStateMachine):
         detects = self.model.settings.dedupe_ms > 0
         return [encode(one) for one in few], [fingerprint(one) for one in few] if detects else []
 
+    def guess(self, data: st.DataObject, messages: Sequence[bytes]) -> int | None:
+        """What the last number is thought to be by a sender past Lua; None for one that goes through it."""
+        with_a_time = any(stored_forms.flags_of(one) & (HAS_TIME_TO_LIVE | IS_SCHEDULED) for one in messages)
+        alike = len({stored_forms.session_id(one) for one in messages}) == 1
+        if with_a_time or not alike or data.draw(st.booleans(), label="through Lua"):
+            return None
+        last = max(self.model.root.used, default=0)
+        return max(0, last + data.draw(st.sampled_from([0, 0, 0, -1, 1, 256, -256, -10_000]), label="wrong by"))
+
     def held(self, path: str, session: SessionLock | None) -> list[Kept]:
         lock = session.lock if session is not None else 0
         held = self.model.queues[path].of(State.LOCKED, State.DEFERRED_LOCKED)
@@ -151,33 +162,36 @@ class PartitionMachine(RuleBasedStateMachine):
     @rule(data=st.data(), wait=some_time)
     def send(self, data: st.DataObject, wait: str) -> None:
         messages, fingerprints = self.batch(data)
+        guess = self.guess(data, messages)
         self.wait(wait)
-        self.both.send(messages, fingerprints)
+        self.both.send(messages, fingerprints, guess=guess)
 
     @rule(data=st.data(), skip=st.sampled_from([1, 1, 1, 2, 40]))
     def send_under_a_number(self, data: st.DataObject, skip: int) -> None:
         number = (self.sends[-1][0] if self.sends else 0) + skip
-        self.sends.append((number, *self.batch(data)))
-        self.both.send(*self.sends[-1][1:], sender="s", number=number)
+        messages, fingerprints = self.batch(data)
+        self.sends.append((number, messages, fingerprints))
+        self.both.send(messages, fingerprints, sender="s", number=number, guess=self.guess(data, messages))
 
     @precondition(lambda self: self.sends)
     @rule(data=st.data())
     def send_again(self, data: st.DataObject) -> None:
         number, messages, fingerprints = data.draw(st.sampled_from(self.sends), label="send")
-        self.both.send(messages, fingerprints, sender="s", number=number)
+        self.both.send(messages, fingerprints, sender="s", number=number, guess=self.guess(data, messages))
 
     @rule(
         data=st.data(),
         path=st.sampled_from([ROOT, ROOT, ROOT, DEAD_LETTERS]),
         most=st.sampled_from([1, 2, 10, 100, 1000]),
         lock_ms=st.sampled_from([*LOCKS_MS, *LOCKS_MS, 0]),
-        bytes_most=st.sampled_from([0, 0, 0, 1, 400]),
         wait=some_time,
     )
-    def receive(self, data: st.DataObject, path: str, most: int, lock_ms: int, bytes_most: int, wait: str) -> None:
+    def receive(self, data: st.DataObject, path: str, most: int, lock_ms: int, wait: str) -> None:
         session = self.session(data) if path == ROOT else None
+        bytes_most = data.draw(st.sampled_from([0, 0, 0, 1, 400]), label="bytes")
+        by_place = data.draw(st.booleans(), label="by place")
         self.wait(wait)
-        self.both.receive(path, most, lock_ms, bytes_most, session)
+        self.both.receive(path, most, lock_ms, bytes_most, session, by_place=by_place)
 
     @rule(
         data=st.data(),
@@ -234,7 +248,7 @@ class PartitionMachine(RuleBasedStateMachine):
         there = [kept.sequence for kept in self.model.root.of(State.SCHEDULED)]
         wrong = data.draw(st.integers(0, 9), label="wrong") == 0
         chosen = data.draw(st.lists(st.sampled_from(there), min_size=1, max_size=9), label="numbers") if there else []
-        chosen = chosen + [1] if wrong else list(dict.fromkeys(chosen))
+        chosen = [*chosen, 1] if wrong else list(dict.fromkeys(chosen))
         if not chosen:
             return
         self.wait(wait)

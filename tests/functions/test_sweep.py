@@ -172,7 +172,7 @@ def test_what_waits_for_its_time_in_a_sub_queue_is_swept_with_its_queue(
     receive(broker, keys.dead_letters, lock_ms=1000)
     assert broker.call(calls.sweep(keys)).next_due_ms == clock.now_ms + 1000
     clock.advance(1000)
-    assert drain(broker, keys, clock.now_ms) == -1
+    drain(broker, keys, clock.now_ms)
     assert set(delivery_counts(receive(broker, keys.dead_letters)).values()) == {2}
 
 

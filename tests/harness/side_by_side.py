@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from harness import stored_forms
 from harness.clock import Clock
 from harness.deliveries import PEEK_BYTES, drain, placed
 from harness.partition_model import DEAD_LETTERS, ROOT, TRANSFER_DEAD_LETTERS, TRANSFERS, Kept, PartitionModel, Refused
@@ -14,9 +15,10 @@ from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.broker.library import library_text
 from partitionedqueue.broker.operations import Operation, SendOperation, dead_letter_changes
 from partitionedqueue.broker.refusals import REFUSALS
-from partitionedqueue.broker.replies import Received, SessionLock, Settlement
+from partitionedqueue.broker.replies import Received, ReceivedPlaces, Run, SessionLock, Settlement
 from partitionedqueue.model.errors import BrokerRefusal
 from partitionedqueue.model.lifecycle import Move, State
+from partitionedqueue.model.limits import RECEIVE_BYTES_DEFAULT
 from partitionedqueue.model.stored_message import enqueued_times
 
 PATHS = (ROOT, DEAD_LETTERS, TRANSFERS, TRANSFER_DEAD_LETTERS)
@@ -72,10 +74,25 @@ class SideBySide:
 
     # ---- commands whose replies have the broker's own numbers in them
 
-    def send(self, messages: Sequence[bytes], fingerprints: Sequence[bytes], sender: str = "", number: int = 0) -> None:
-        """Fingerprints are those of all messages, or none."""
+    def send(
+        self,
+        messages: Sequence[bytes],
+        fingerprints: Sequence[bytes],
+        sender: str = "",
+        number: int = 0,
+        *,
+        guess: int | None = None,
+    ) -> None:
+        """Fingerprints are those of all messages, or none. With a guess of the last number they go past Lua."""
         room = self._room(len(messages))
-        call = calls.send(self.keys[ROOT], messages, sender=sender, number=number, fingerprints=b"".join(fingerprints))
+        keys, prints = self.keys[ROOT], b"".join(fingerprints)
+        if guess is None:
+            call = calls.send(keys, messages, sender=sender, number=number, fingerprints=prints)
+        else:
+            session = stored_forms.session_id(messages[0]) or ""
+            call = calls.send_pushed(
+                keys, messages, guess=guess, sender=sender, number=number, fingerprints=prints, session=session
+            )
         code, reply = self._outcome(call)
         first = reply.first if reply is not None else 0
         expected_code, duplicates = self._expected(
@@ -98,26 +115,59 @@ class SideBySide:
         return self.quota - self.broker.call(calls.totals(self.keys[ROOT])).charge - int(_CHARGE[1]) * messages
 
     def receive(
-        self, path: str, most: int, lock_ms: int, bytes_most: int = 0, session: SessionLock | None = None
+        self,
+        path: str,
+        most: int,
+        lock_ms: int,
+        bytes_most: int = 0,
+        session: SessionLock | None = None,
+        *,
+        by_place: bool = False,
     ) -> list[int]:
-        """Gives the numbers of what came."""
-        call = calls.receive(self.keys[path], most=most, lock_ms=lock_ms, bytes_most=bytes_most, session=session)
+        """Gives the numbers of what came. `by_place`: the bodies are fetched past Lua."""
+        how = calls.receive_places if by_place and lock_ms else calls.receive
+        call = how(self.keys[path], most=most, lock_ms=lock_ms, bytes_most=bytes_most, session=session)
         code, reply = self._outcome(call)
+        if isinstance(reply, ReceivedPlaces):
+            reply = self._with_bodies(path, reply)
         if reply is not None:
             self._number_those_new(path, reply)
         expected_code, several = self._expected(lambda: self.model.receivable(path, session))
         assert code == expected_code, f"receive: the broker says {code or 'yes'}, the model {expected_code or 'yes'}"
         if reply is None or several is None:
             return []
+        fitting = self._fitting(several[:most], bytes_most)
         cut_short = 0 <= reply.ask_again_ms <= self.clock.now_ms
-        got = self._delivered(path, reply, several[:most], cut_short=cut_short, lock_ms=lock_ms, session=session)
-        if not cut_short and not bytes_most:
-            assert len(got) == min(most, len(several)), "fewer came than there are"
-        if several:
-            assert got or cut_short
+        work_left = 0 <= self.broker.call(calls.next_due(self.keys[path])) <= self.clock.now_ms
+        got = self._delivered(path, reply, several[:most], cut_short=work_left, lock_ms=lock_ms, session=session)
+        if len(got) < len(several):
+            assert len(got) == min(most, len(several)) or cut_short, (
+                "fewer came than there are, and more is not told of"
+            )
+        assert len(got) == len(fitting) or work_left
         if not got and not cut_short:
             self._check_ask_again(path, reply)
         return got
+
+    @staticmethod
+    def _fitting(several: Sequence[Kept], bytes_most: int) -> list[Kept]:
+        """Those that have so many bytes at most together; the first in any case."""
+        found: list[Kept] = []
+        for kept in several:
+            if found and sum(len(one.stored) for one in (*found, kept)) > (bytes_most or RECEIVE_BYTES_DEFAULT):
+                break
+            found.append(kept)
+        return found
+
+    def _with_bodies(self, path: str, reply: ReceivedPlaces) -> Received:
+        runs = [
+            Run(
+                one.lock, one.first, one.delivery_count, one.marks, self.broker.call(calls.bodies(self.keys[path], one))
+            )
+            for one in reply.places
+        ]
+        assert all(len(run.messages) == place.count for run, place in zip(runs, reply.places, strict=True))
+        return Received(reply.now_ms, reply.locked_until_ms, reply.ask_again_ms, runs)
 
     def _check_ask_again(self, path: str, reply: Received) -> None:
         """Whoever asks again then misses nothing."""

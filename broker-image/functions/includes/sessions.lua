@@ -146,6 +146,20 @@ function leave_session(its)
   its.count, its.holes = its.count - 1, its.holes + 1
 end
 
+-- Lets go of what has gone from the front, so that the first entry says which message is the first.
+local HOLES_PASSED = 1024 -- in one call
+local function trim_front(s, its)
+  local passed = 0
+  while its.holes > 0 and passed < HOLES_PASSED and its.count > 0 and has_front(its, s) do
+    local first, length = unpack_struct(ENTRY, its.front)
+    local gone, index, n = absent_from(s, segment_of(first)), (first - 1) % SEGMENT, 0
+    while n < length and index + n < SEGMENT and bit_is_set(gone, index + n) do n = n + 1 end
+    if n == 0 then return end
+    take_front(its, n)
+    its.holes, passed = its.holes - n, passed + n
+  end
+end
+
 local function finish_session(s, its)
   if not rawget(its, 'held') and sub(its.record, 1, SESSION_SIZE) == pack(SESSION, its.lock, its.until_ms, its.taken,
     its.count, its.holes, its.chunks, its.state_bytes, its.held_size, its.front_size)
@@ -153,6 +167,7 @@ local function finish_session(s, its)
     return -- nothing has changed
   end
   merge_back(its)
+  if its.holes > 0 then trim_front(s, its) end
   if its.count == 0 and (its.front ~= '' or its.back ~= '' or its.chunks > 0) then
     if its.chunks > 0 then call('UNLINK', more_key(s, its)) end
     its.front, its.back, its.chunks, its.holes = '', '', 0, 0
