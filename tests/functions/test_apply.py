@@ -105,7 +105,7 @@ def test_a_message_settled_twice_in_one_transaction_refuses_it(broker: BlockingB
 def test_a_repeated_transaction_is_carried_out_once(broker: BlockingBroker, keys: QueueKeys) -> None:
     send(broker, keys, 1)
     received = receive(broker, keys)
-    operations = [CompleteOperation(settlements(received)), SendOperation([stored(b"x")])]
+    operations: list[Operation] = [CompleteOperation(settlements(received)), SendOperation([stored(b"x")])]
     assert broker.call(calls.apply(keys, operations, sender="s", number=7)) == [0, 2]
     assert broker.call(calls.apply(keys, operations, sender="s", number=7)) == []
     assert emptied(broker, keys) == [b"x"]
@@ -127,9 +127,10 @@ def test_all_that_is_sent_must_find_room_together(broker: BlockingBroker, keys: 
     configure(broker, keys, quota_bytes=3_000)
     before = contents(broker)
     large = SendOperation([stored(bytes(1_000))])
-    for operations in ([large, large, large], [large, large, SendOperation(large.messages, target="/$Transfer")]):
+    away = SendOperation(large.messages, target="/$Transfer")
+    for third in (large, away):
         with pytest.raises(QueueFull):
-            broker.call(calls.apply(keys, operations))
+            broker.call(calls.apply(keys, [large, large, third]))
     assert contents(broker) == before
     assert broker.call(calls.apply(keys, [large, large])) == [1, 2]
 
@@ -156,7 +157,7 @@ def test_a_transaction_in_a_session(broker: BlockingBroker, keys: QueueKeys, clo
         send_one(broker, keys, b"%d" % n, session_id="s")
     session = accept(broker, keys, "s", lock_ms=1000)
     received = receive(broker, keys, session=session)
-    operations = [CompleteOperation(locked_as(received, [1])), SendOperation([stored(b"new", session_id="s")])]
+    operations: list[Operation] = [CompleteOperation(locked_as(received, [1])), SendOperation([stored(b"new", session_id="s")])]
     with pytest.raises(SessionLockLost):
         broker.call(calls.apply(keys, operations, session=SessionLock("s", session.lock + 1)))
     with pytest.raises(LockLost):
@@ -174,7 +175,7 @@ def test_a_disabled_queue_still_settles_in_it_and_takes_no_message(broker: Block
     send(broker, keys, 2)
     received = receive(broker, keys)
     configure(broker, keys, status=QueueStatus.SEND_DISABLED)
-    operations = [CompleteOperation(locked_as(received, [1])), SendOperation([stored(b"x")])]
+    operations: list[Operation] = [CompleteOperation(locked_as(received, [1])), SendOperation([stored(b"x")])]
     with pytest.raises(EntityDisabled):
         broker.call(calls.apply(keys, operations))
     assert broker.call(calls.apply(keys, operations[:1])) == [0]

@@ -252,6 +252,7 @@ class PartitionMachine(RuleBasedStateMachine):
         if not chosen:
             return
         self.wait(wait)
+        self.both.agree()  # one that is due may be cancelled until it has been seen to
 
         def cancelled() -> int:
             self.model.cancel_scheduled(chosen)

@@ -1,5 +1,7 @@
 """Due work is done a bounded part a call, however much of it there is, and all of it in the end."""
 
+import itertools
+
 import pytest
 
 from harness.clock import Clock
@@ -25,7 +27,6 @@ from partitionedqueue.broker.replies import Totals
 
 MANY = 20_000
 PIECES_A_CALL = 256  # of due work: a run, or a message that moves
-HAPPENED = {"ready": 1, "dead_letters": 1, "messages": -1}
 
 
 def totals_of(broker: BlockingBroker, keys: QueueKeys) -> Totals:
@@ -37,14 +38,12 @@ def swept(broker: BlockingBroker, keys: QueueKeys, clock: Clock, name: str) -> l
 
     Totals sweeps as well, so each step here is that of two calls.
     """
-    steps, before = [], None
-    while True:
-        now = getattr(totals_of(broker, keys), name)
-        steps += [abs(now - before)] if before is not None else []
-        before = now
+    counts = [getattr(totals_of(broker, keys), name)]
+    due = 0
+    while 0 <= due <= clock.now_ms:
         due = broker.call(calls.sweep(keys)).next_due_ms
-        if due == -1 or due > clock.now_ms:
-            return [*steps, abs(getattr(totals_of(broker, keys), name) - before)]
+        counts.append(getattr(totals_of(broker, keys), name))
+    return [abs(after - before) for before, after in itertools.pairwise(counts)]
 
 
 def lock_one_by_one(broker: BlockingBroker, keys: QueueKeys, count: int, lock_ms: int = 1000) -> None:

@@ -26,7 +26,7 @@ class Ear:
     """Listens to a channel."""
 
     def __init__(self, client: redis.Redis, channel: str) -> None:
-        self._heard = client.pubsub(ignore_subscribe_messages=True)
+        self._heard = client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]  # redis-py's
         self._heard.subscribe(channel)
         self._client = client
         self._heard.get_message(timeout=1.0)  # the word that the subscription is there
@@ -43,8 +43,7 @@ class Ear:
 
 
 @pytest.fixture
-def ear(redis_server: Broker, broker: BlockingBroker, keys: QueueKeys) -> Iterator[Ear]:
-    assert broker
+def ear(redis_server: Broker, keys: QueueKeys) -> Iterator[Ear]:
     client = redis_server.connect()
     listening = Ear(client, keys.wake)
     yield listening

@@ -2,8 +2,8 @@
 
 It shares nothing with the broker but the table of `model/lifecycle.py`, and is what the broker is compared with.
 Numbers that the broker is free to choose (of runs and of session locks) are told to it (`hold`, `lock_session`).
-Messages that move to a new place are `arriving` there until `number` tells which sequence number each has been given: in
-which order due work is done is the broker's business. That no number is given twice is checked.
+Messages that move to a new place are `arriving` there until `number` tells which sequence number each has been given:
+in which order due work is done is the broker's business. That no number is given twice is checked.
 
 Every command is a method that gives what the broker should reply, or raises `Refused` with the code of a refusal.
 """

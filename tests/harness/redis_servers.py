@@ -56,6 +56,7 @@ class Broker:
     library: Callable[[], str] = library_text
     port: int = 0
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+    _killed: bool = field(default=False, repr=False)
 
     @property
     def address(self) -> BrokerAddress:
@@ -75,6 +76,7 @@ class Broker:
             if self._answers(port):
                 self.port = port
                 self.load_library()
+                self._killed = False
                 return
             self.stop()
         raise RuntimeError(f"redis-server did not start:\n{self.log()}")
@@ -92,7 +94,12 @@ class Broker:
         return path.read_text(errors="replace") if path.exists() else ""
 
     def kill(self) -> None:
-        """Kill -9, as the kernel does when memory runs out."""
+        """Kill -9, as the kernel does when memory runs out.
+
+        It may tear the write that is under way; nobody was told that it was done. The next start cuts it off, as start.sh
+        and `pq up` do.
+        """
+        self._killed = True
         self._end(signal.SIGKILL)
 
     def stop(self) -> None:
@@ -131,7 +138,7 @@ class Broker:
             *("--bind", "127.0.0.1", "--port", str(port), "--dir", str(self.folder)),
             *("--logfile", str(self.folder / "redis.log"), "--save", ""),
             *("--appendonly", "yes" if self.appendonly else "no", "--appendfsync", self.fsync),
-            *("--aof-load-truncated", "no"),
+            *("--aof-load-truncated", "yes" if self._killed else "no"),
             *self.settings,
         ]
         return subprocess.Popen(
