@@ -233,9 +233,9 @@ def test_key_names_agree() -> None:
 
 
 def test_settings_have_the_same_names_and_statuses_the_same_meaning() -> None:
-    (defaults,) = re.findall(r"^DEFAULTS = \{(.*?)\}", library_text(), re.MULTILINE | re.DOTALL)
+    (names,) = re.findall(r"^local NAMES = \{(.*?)\}", library_text(), re.MULTILINE | re.DOTALL)
     told = {field.name for field in dataclasses.fields(BrokerSettings)}
-    assert set(re.findall(r"(\w+) =", defaults)) == told | {"partition", "partitions", "given"}
+    assert set(re.findall(r"'(\w+)'", names)) == told | {"partition", "partitions", "given"}
     for rest, stops in (("SENDING", "Send"), ("RECEIVING", "Receive")):
         (allowed,) = re.findall(rf"^{rest} = \{{(.*?)\}}", library_text(), re.MULTILINE)
         assert set(re.findall(r"(\w+) = true", allowed)) == {

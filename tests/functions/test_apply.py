@@ -92,7 +92,7 @@ def test_a_message_settled_twice_in_one_transaction_refuses_it(broker: BlockingB
     send(broker, keys, 3)
     received = receive(broker, keys)
     before = contents(broker)
-    twice = [
+    twice: list[list[Operation]] = [
         [CompleteOperation(locked_as(received, [1])), DeadLetterOperation(settlements(received))],
         [CompleteOperation([*locked_as(received, [2]), *settlements(received)])],
     ]
@@ -157,7 +157,10 @@ def test_a_transaction_in_a_session(broker: BlockingBroker, keys: QueueKeys, clo
         send_one(broker, keys, b"%d" % n, session_id="s")
     session = accept(broker, keys, "s", lock_ms=1000)
     received = receive(broker, keys, session=session)
-    operations: list[Operation] = [CompleteOperation(locked_as(received, [1])), SendOperation([stored(b"new", session_id="s")])]
+    operations: list[Operation] = [
+        CompleteOperation(locked_as(received, [1])),
+        SendOperation([stored(b"new", session_id="s")]),
+    ]
     with pytest.raises(SessionLockLost):
         broker.call(calls.apply(keys, operations, session=SessionLock("s", session.lock + 1)))
     with pytest.raises(LockLost):

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from harness import stored_forms
+from harness import consistency, stored_forms
 from harness.clock import Clock, clocked_library
 from harness.deliveries import LOCK_MS, configure
 from harness.partition_model import DEAD_LETTERS, ROOT, TRANSFERS, Kept, PartitionModel, Settings
@@ -393,6 +393,7 @@ class PartitionMachine(RuleBasedStateMachine):
     @invariant()
     def agree(self) -> None:
         self.both.agree()
+        consistency.check(self.broker, KEYS.state, sessions=self.model.settings.sessions)
 
     def teardown(self) -> None:
         """Everything can still be had, in order, and then nothing is left."""

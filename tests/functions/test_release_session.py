@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from harness.clock import Clock
@@ -15,6 +17,7 @@ from harness.deliveries import (
 )
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
+from partitionedqueue.broker.calls import Call
 from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.model.errors import SessionLockLost
 
@@ -63,11 +66,12 @@ def test_a_released_lock_is_worth_nothing(broker: BlockingBroker, keys: QueueKey
     session = accept(broker, keys)
     received = receive(broker, keys, session=session)
     broker.call(calls.release_session(keys, session))
-    for call in (
+    several: list[Call[Any]] = [
         calls.release_session(keys, session),
         calls.renew_session(keys, session),
         calls.complete(keys, settlements(received), session=session),
-    ):
+    ]
+    for call in several:
         with pytest.raises(SessionLockLost):
             broker.call(call)
     again = accept(broker, keys)

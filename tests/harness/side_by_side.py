@@ -1,18 +1,17 @@
 """A broker and the model of it: each command is given to both, and what they say is compared."""
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from harness import stored_forms
 from harness.clock import Clock
+from harness.consistency import charges
 from harness.deliveries import PEEK_BYTES, drain, placed
 from harness.partition_model import DEAD_LETTERS, ROOT, TRANSFER_DEAD_LETTERS, TRANSFERS, Kept, PartitionModel, Refused
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.calls import Call
 from partitionedqueue.broker.keys import QueueKeys
-from partitionedqueue.broker.library import library_text
 from partitionedqueue.broker.operations import Operation, SendOperation, dead_letter_changes
 from partitionedqueue.broker.refusals import REFUSALS
 from partitionedqueue.broker.replies import Received, ReceivedPlaces, Run, SessionLock, Settlement
@@ -23,7 +22,6 @@ from partitionedqueue.model.stored_message import enqueued_times
 
 PATHS = (ROOT, DEAD_LETTERS, TRANSFERS, TRANSFER_DEAD_LETTERS)
 CODE_OF = {kind: code for code, kind in REFUSALS.items() if code != "OOM"}
-_CHARGE = re.search(r"MESSAGE_CHARGE\b.*?= (\d+)", library_text())
 
 
 def _times(first: int, count: int, marks: bytes) -> list[int]:
@@ -111,8 +109,7 @@ class SideBySide:
         """How many bytes so many messages may have."""
         if not self.quota:
             return None
-        assert _CHARGE is not None
-        return self.quota - self.broker.call(calls.totals(self.keys[ROOT])).charge - int(_CHARGE[1]) * messages
+        return self.quota - self.broker.call(calls.totals(self.keys[ROOT])).charge - charges()["message"] * messages
 
     def receive(
         self,

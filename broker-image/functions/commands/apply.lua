@@ -47,8 +47,8 @@ local function check(s, now, argv, operation, place, its, taken)
   bad = bad_triples(argv, from, to)
   if bad then return bad end
   for i = from, to, 3 do
-    local first, last = tonumber(argv[i + 1]), tonumber(argv[i + 2])
-    local held = last - first < SEGMENT and locked_run(s, now, tonumber(argv[i]), first, last, its)
+    local first, last = argv[i + 1], argv[i + 2]
+    local held = last - first < SEGMENT and locked_run(s, now, argv[i], first, last, its)
     for sequence = first, held and last or first - 1 do
       held = held and not taken[sequence]
       taken[sequence] = true

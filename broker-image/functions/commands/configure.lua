@@ -19,12 +19,11 @@ command('pq_configure', function(queue, argv)
   end
   if root_of(queue) ~= queue then return refusal('BADCALL', 'a sub-queue is configured with its queue') end
   local s = load_state(queue)
-  local config, words = s.config, {}
+  local config, words = s.config, settings_of(s.config)
   if config.partitions > 0 and (config.partition ~= partition or config.partitions ~= partitions) then
     return refusal('MISPLACED', 'this broker holds partition ' .. config.partition .. ' of ' .. config.partitions
       .. ', not ' .. argv[1] .. ' of ' .. argv[2])
   end
-  for name in pairs(DEFAULTS) do words[name] = config[name] end
   words.partition, words.partitions = partition, partitions
   for i = 3, #argv, 2 do
     local name, value = argv[i], argv[i + 1]
@@ -40,7 +39,7 @@ command('pq_configure', function(queue, argv)
       return refusal('IMMUTABLE', 'a queue ' .. (name == 'sessions' and 'with or without sessions'
         or 'that detects duplicates, or does not,') .. ' stays so: delete it and create it anew')
     end
-    words[name] = value
+    words[name] = name == 'ttl_ms' and min(value, NEVER) or value
   end
   if #argv > 2 then words.given = 1 end
   put(s, 'config', written_config(words))

@@ -1,15 +1,15 @@
 -- What every command needs: the server's calls, its clock, and numbers written so that none is rounded.
 -- While a library loads on Redis 7.0 neither redis.call nor the globals exist: `bind` fetches them at the first call.
 
-call, floor, min, max, format, pack, unpack_struct, byte, char, sub, rep, sort = nil
+call, floor, min, max, pack, unpack_struct, byte, char, sub, rep = nil
 SEGMENT = 256 -- messages in one segment; a constant of the layout, also in partitionedqueue.model.limits
 NEVER = 2 ^ 48 - 1
 EMPTY = {}
 
 local function bind()
   call = redis.call
-  floor, min, max, sort = math.floor, math.min, math.max, table.sort
-  format, byte, char, sub, rep = string.format, string.byte, string.char, string.sub, string.rep
+  floor, min, max = math.floor, math.min, math.max
+  byte, char, sub, rep = string.byte, string.char, string.sub, string.rep
   pack, unpack_struct = struct.pack, struct.unpack
 end
 
@@ -23,6 +23,7 @@ function command(name, body, flags)
     callback = function(keys, argv)
       if not call then bind() end
       reading = flags == READS
+      begin_command()
       return body(keys[1], argv)
     end,
     flags = flags or EMPTY,
@@ -37,7 +38,7 @@ end
 
 -- Lua's own tostring keeps 14 digits, enough for a run or a segment; a time or a sequence number may have 15.
 function text(number)
-  return format('%.0f', number)
+  return string.format('%.0f', number)
 end
 
 function refusal(code, words)

@@ -1,27 +1,43 @@
--- What a queue's owner set (pq_configure), as `name=value;` text in the state field `config`: parsed once for each text.
+-- What a queue's owner set (pq_configure), packed in the state field `config`: parsed once for each text.
 
-DEFAULTS = {
-  lock_ms = 60000, max_deliveries = 0, ttl_ms = 0, dead_letter_expired = 0, sessions = 0, dedupe_ms = 0, quota_bytes = 0,
-  status = 'Active', partition = 0, partitions = 0, given = 0, -- given: the owner's choices have been told
-}
+local CONFIG = '<I4I2I6BBI4I8I2I2BB'
+local NAMES = { 'lock_ms', 'max_deliveries', 'ttl_ms', 'dead_letter_expired', 'sessions', 'dedupe_ms', 'quota_bytes',
+  'partition', 'partitions', 'given', 'status' } -- given: the owner's choices have been told
+local STATUSES = { 'Active', 'Disabled', 'SendDisabled', 'ReceiveDisabled' }
 SENDING = { Active = true, ReceiveDisabled = true }
 RECEIVING = { Active = true, SendDisabled = true }
 local configs, roots, plain_config = {}, {}, nil -- by text, by name: both say nothing that could go stale
 
-function parsed_config(words)
-  local config = {}
-  for name, default in pairs(DEFAULTS) do config[name] = default end
-  for name, value in string.gmatch(words, '([%w_]+)=([^;]*);') do config[name] = tonumber(value) or value end
+function written_config(config)
+  local values = {}
+  for i = 1, #NAMES do values[i] = config[NAMES[i]] end
+  for i = 1, #STATUSES do
+    if STATUSES[i] == config.status then values[#NAMES] = i end
+  end
+  return pack(CONFIG, unpack(values))
+end
+
+local function parsed_config(words)
+  local values, config = { unpack_struct(CONFIG, words) }, {}
+  for i = 1, #NAMES do config[NAMES[i]] = values[i] end
+  config.status = STATUSES[config.status]
   config.has_sessions, config.may_send, config.may_receive =
     config.sessions == 1, SENDING[config.status], RECEIVING[config.status]
   return config
 end
 
-function written_config(config)
-  local words = {}
-  for name in pairs(DEFAULTS) do words[#words + 1] = name .. '=' .. (tonumber(config[name]) and text(config[name]) or config[name]) .. ';' end
-  sort(words)
-  return table.concat(words)
+-- What holds where nothing has been set. A sub-queue has no policy of its own: no sessions, no duplicate detection, no time
+-- to live, no delivery limit.
+function default_config()
+  plain_config = plain_config or parsed_config(pack(CONFIG, 60000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1))
+  return plain_config
+end
+
+-- Its settings alone, to be changed.
+function settings_of(config)
+  local settings = {}
+  for i = 1, #NAMES do settings[NAMES[i]] = config[NAMES[i]] end
+  return settings
 end
 
 -- The state key of the queue that a sub-queue belongs to: of `pq:orders/$Transfer/$DeadLetterQueue` it is `pq:orders`.
@@ -35,12 +51,8 @@ function root_of(queue)
   return root
 end
 
--- A sub-queue has no policy of its own: no sessions, no duplicate detection, no time to live, no delivery limit.
 function config_of(words)
-  if not words then
-    plain_config = plain_config or parsed_config('')
-    return plain_config
-  end
+  if not words then return default_config() end
   local config = configs[words]
   if not config then
     config = parsed_config(words)

@@ -12,7 +12,7 @@ local function come_due(s, now, segment)
       if time <= now then due[#due + 1] = { time, index } else next_at = min(next_at, time) end
     end
   end
-  sort(due, function(a, b) return a[1] < b[1] or (a[1] == b[1] and a[2] < b[2]) end)
+  table.sort(due, function(a, b) return a[1] < b[1] or (a[1] == b[1] and a[2] < b[2]) end)
   for i = 1, #due do
     if s.work >= WORK_A_CALL then return end
     local sequence = base + due[i][2]

@@ -147,16 +147,18 @@ end
 
 local SETTLEMENTS_MOST = 1000 -- also limits.SETTLEMENTS_MAX: Redis does not roll back, so what is too much is refused first
 
--- Refuses what is no list of triples before anything is done.
+-- Refuses what is no list of triples before anything is done; argv[from..to] are numbers afterwards.
 function bad_triples(argv, from, to)
   local n = to - from + 1
   if n % 3 ~= 0 or n > 3 * SETTLEMENTS_MOST then
     return refusal('BADCALL', 'settlements are up to ' .. SETTLEMENTS_MOST .. ' triples of run, first and last')
   end
   for i = from, to do
-    if not whole(argv[i], -2 ^ 52, 2 ^ 52) then
+    local number = tonumber(argv[i])
+    if not number or number % 1 ~= 0 then
       return refusal('BADCALL', "'" .. argv[i] .. "' is no run and no sequence number")
     end
+    argv[i] = number
   end
 end
 
@@ -165,8 +167,8 @@ end
 function each_lock(s, now, argv, from, to, its, settle)
   local refused = {}
   for i = from, to, 3 do
-    local first, last = tonumber(argv[i + 1]), tonumber(argv[i + 2])
-    local run = locked_run(s, now, tonumber(argv[i]), first, last, its)
+    local first, last = argv[i + 1], argv[i + 2]
+    local run = locked_run(s, now, argv[i], first, last, its)
     if run then settle(run, first, last) else refused[#refused + 1] = (i - from) / 3 end
   end
   return refused

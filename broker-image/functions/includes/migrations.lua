@@ -58,7 +58,7 @@ function migrate(queue)
     end
   end
   if old.partitions then
-    local config = parsed_config('')
+    local config = settings_of(default_config())
     config.partition, config.partitions = count('partition'), count('partitions')
     put(s, 'config', written_config(config))
   end

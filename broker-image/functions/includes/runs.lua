@@ -9,7 +9,8 @@
 
 RUN = '<I6I6I2I2I6B'
 local RUN_SIZE = 23
-RENEWED, IN_SESSION, WAS_DEFERRED, INDEXED = 1, 2, 4, 8
+local RENEWED = 1
+IN_SESSION, WAS_DEFERRED, INDEXED = 2, 4, 8
 
 function run_from(id, record)
   local until_ms, first, count, deliveries, bytes, kinds = unpack_struct(RUN, record)

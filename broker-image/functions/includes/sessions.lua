@@ -94,7 +94,7 @@ local function merge_back(its)
   if not entries then return end
   its.back_again = false
   for at = 1, #its.front, ENTRY_SIZE do entries[#entries + 1] = { unpack_struct(ENTRY, its.front, at) } end
-  sort(entries, function(a, b) return a[1] < b[1] end)
+  table.sort(entries, function(a, b) return a[1] < b[1] end)
   local parts, last = {}, nil
   for i = 1, #entries do
     local e = entries[i]

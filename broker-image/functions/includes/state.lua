@@ -19,8 +19,11 @@
 -- (duplicates.lua); tidied, the segment tidied last; sub_bytes and sub_charge, of its sub-queues.
 
 COUNTERS = '<B' .. 'I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6'
-RARE_COUNTERS = '<' .. 'I6I6I6I6I6I6I6I6I6I6I6'
+local RARE_COUNTERS = '<' .. 'I6I6I6I6I6I6I6I6I6I6I6'
 local VALUES_A_CALL = 4000 -- even; Lua unpacks just under 8000
+local UNUSED -- the kept state, until this command has taken it
+local RARE_NAMES = { 'sessions', 'sessions_locked', 'state_bytes', 'ids', 'ids_start', 'ids_count',
+  'ids_before', 'ids_before_count', 'tidied', 'sub_bytes', 'sub_charge' }
 local FRESH, RARELY -- the counters of a queue that holds nothing; loads the rare ones when one of them is asked for
 
 local function prepare()
@@ -43,6 +46,21 @@ local function prepare()
   end }
 end
 
+-- The state that a command reads first is kept for the next command, which fills it anew: a table of its size costs as much
+-- as a call.
+local KEPT
+
+function begin_command()
+  if not FRESH then prepare() end
+  KEPT = KEPT or setmetatable({}, RARELY)
+  UNUSED = KEPT
+end
+
+local function forget_rare(s)
+  s.rare = nil
+  for i = 1, #RARE_NAMES do s[RARE_NAMES[i]] = nil end
+end
+
 function fresh_counters()
   if not FRESH then prepare() end
   return FRESH
@@ -60,7 +78,6 @@ function check_layout(queue)
 end
 
 function load_state(queue, ...)
-  if not FRESH then prepare() end
   local values = call('HMGET', queue, 'c', 'config', ...)
   local packed = values[1]
   if not packed then
@@ -75,19 +92,31 @@ function load_state(queue, ...)
     tail, head, holes, messages, bytes, locked, claimed, deferred, scheduled, waste, dead, run, runs, returned, swept,
     fifo_until, due, marked, expiry_mark, expiring, timed, side_charge
     = unpack_struct(COUNTERS, packed)
-  return setmetatable({
-    queue = queue, packed = packed, config = config_of(values[2]), value = value, changed = {}, work = 0,
-    tail = tail, head = head, holes = holes, messages = messages, bytes = bytes, locked = locked, claimed = claimed,
-    deferred = deferred, scheduled = scheduled, waste = waste, dead = dead, run = run, runs = runs, returned = returned,
-    swept = swept, fifo_until = fifo_until, due = due, marked = marked, expiry_mark = expiry_mark,
-    expiring = expiring, timed = timed, side_charge = side_charge,
-    was_ready = messages - locked - claimed - deferred - scheduled, was_due = due,
-    subs = false, its_sessions = false, more = false, its = false,
-  }, RARELY)
+  local s = UNUSED
+  if s then
+    UNUSED = nil
+    if rawget(s, 'rare') ~= nil then forget_rare(s) end
+  else
+    s = setmetatable({}, RARELY)
+  end
+  s.tail, s.head, s.holes, s.messages, s.bytes =
+    tail, head, holes, messages, bytes
+  s.locked, s.claimed, s.deferred, s.scheduled, s.waste =
+    locked, claimed, deferred, scheduled, waste
+  s.dead, s.run, s.runs, s.returned, s.swept =
+    dead, run, runs, returned, swept
+  s.fifo_until, s.due, s.marked, s.expiry_mark, s.expiring =
+    fifo_until, due, marked, expiry_mark, expiring
+  s.timed, s.side_charge =
+    timed, side_charge
+  s.queue, s.packed, s.config, s.value, s.changed = queue, packed, config_of(values[2]), value, {}
+  s.was_ready, s.was_due = messages - locked - claimed - deferred - scheduled, due
+  s.work, s.subs, s.its_sessions, s.more = 0, false, false, false
+  return s
 end
 
 -- What a partition's memory is charged with, in bytes: an upper bound of what it takes. Measured by benchmarks/broker_memory.py.
-local MESSAGE_CHARGE, DEAD_CHARGE, RUN_CHARGE, PARKED_CHARGE, SESSION_CHARGE, ID_CHARGE = 48, 32, 200, 16, 480, 112
+local CHARGE = { message = 48, dead = 32, run = 200, parked = 16, session = 480, id = 112 }
 
 local function packed_counters(s)
   return pack(COUNTERS, LAYOUT_VERSION,
@@ -103,7 +132,7 @@ local function put_rare(s)
     s.sessions, s.sessions_locked, s.state_bytes, s.ids, s.ids_start, s.ids_count, s.ids_before, s.ids_before_count,
     s.tidied, s.sub_bytes, s.sub_charge)
   if rare == s.rare then return end
-  s.side_charge = s.sub_charge + s.state_bytes + SESSION_CHARGE * s.sessions + ID_CHARGE * (s.ids_count + s.ids_before_count)
+  s.side_charge = s.sub_charge + s.state_bytes + CHARGE.session * s.sessions + CHARGE.id * (s.ids_count + s.ids_before_count)
   put(s, 'k', rare)
 end
 
@@ -165,7 +194,7 @@ end
 
 -- The charge of a queue, without its sub-queues and what else is rare.
 local function own_charge(bytes, waste, messages, dead, runs, parked)
-  return bytes + waste + MESSAGE_CHARGE * messages + DEAD_CHARGE * dead + RUN_CHARGE * runs + PARKED_CHARGE * parked
+  return bytes + waste + CHARGE.message * messages + CHARGE.dead * dead + CHARGE.run * runs + CHARGE.parked * parked
 end
 
 function charge_of(s)
@@ -175,14 +204,14 @@ end
 
 -- What storing messages adds to the charge.
 function charge_for(bytes, messages)
-  return bytes + MESSAGE_CHARGE * messages
+  return bytes + CHARGE.message * messages
 end
 
 -- ---- writing
 
 function write_fields(s)
   put_rare(s)
-  local fields, dead, n = {}, {}, 0
+  local fields, n, dead = {}, 0, nil
   local packed, value = packed_counters(s), s.value
   if packed ~= s.packed then
     fields[1], fields[2], n = 'c', packed, 2
@@ -192,11 +221,12 @@ function write_fields(s)
       fields[n + 1], fields[n + 2] = name, value[name]
       n = n + 2
     else
+      dead = dead or {}
       dead[#dead + 1] = name
     end
   end
   for i = 1, n, VALUES_A_CALL do call('HSET', s.queue, unpack(fields, i, min(n, i + VALUES_A_CALL - 1))) end
-  for i = 1, #dead, VALUES_A_CALL do call('HDEL', s.queue, unpack(dead, i, min(#dead, i + VALUES_A_CALL - 1))) end
+  for i = 1, dead and #dead or 0, VALUES_A_CALL do call('HDEL', s.queue, unpack(dead, i, min(#dead, i + VALUES_A_CALL - 1))) end
 end
 
 
