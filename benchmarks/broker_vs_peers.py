@@ -7,9 +7,11 @@ client's asynchronous publishing and pulls. All servers run all the time, and ea
 another order. Printed are messages a second through the whole cycle, and ratios to the peer's best way of the same
 round: acknowledgements of each message or of a hundred at once, one queue or one for each connection.
 
-b is the number of messages that one call of partitionedqueue carries; a peer's messages travel singly, as their
-protocols have it, and the peer is free to join them. Beside the clock stands the processor time of the servers, which
-other work on the same machine does not change; its ratios are the peer's least over ours.
+How partitionedqueue is called makes the difference: `joined` is what its clients do with messages that are handed to them
+one by one (one send at a time with all that waits, one receive at a time for all there is room for; each message is
+completed by itself), b is a call for every so many messages, b=1 the dearest way there is. A peer's messages travel
+singly, as their protocols have it, and the peer joins them as it likes. Beside the clock stands the processor time of
+the servers, which other work on the same machine does not change; its ratios are the peer's least over ours.
 """
 
 import json
@@ -40,6 +42,7 @@ WINDOW = 256
 SECONDS, SECONDS_QUICK = 1.5, 0.3
 FIRST_MESSAGES = 1_600
 DRIVER_S_MAX = 120.0
+BATCHES = {"joined": 0, "b1": 1, "b10": 10, "b100": 100}
 RUNS = count()
 
 
@@ -113,9 +116,9 @@ def our_sides(stack: ExitStack) -> list[Side]:
         addresses = tuple(f"127.0.0.1:{broker.port}" for broker in started)
         groups = frozenset(broker.process_group for broker in started)
         sides += [
-            Side(f"{OURS} x{number} c{each} b{batch}", OURS, addresses, groups, each, batch)
+            Side(f"{OURS} x{number} c{each} {name}", OURS, addresses, groups, each, batch)
             for each in connections
-            for batch in (1, 10, 100)
+            for name, batch in BATCHES.items()
         ]
     return sides
 

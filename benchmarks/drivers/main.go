@@ -26,6 +26,7 @@ type Load struct {
 	Messages    int // in all; a whole number of batches for each connection
 	Batch       int
 	Window      int
+	Pushes      bool // whether partitionedqueue's larger batches go past Lua
 	Body        []byte
 	RunName     string // names the queues, so that nothing of an earlier run is in the way
 }
@@ -50,7 +51,7 @@ type Countdown struct {
 
 // Take counts off what was received.
 func (c *Countdown) Take(messages int) {
-	if c.left.Add(-int64(messages)) == 0 {
+	if messages > 0 && c.left.Add(-int64(messages)) == 0 {
 		close(c.done)
 	}
 }
@@ -78,7 +79,8 @@ func main() {
 	flag.IntVar(&load.Connections, "connections", 1, "connections")
 	flag.IntVar(&load.Queues, "queues", 1, "queues")
 	flag.IntVar(&load.Messages, "messages", 10_000, "messages")
-	flag.IntVar(&load.Batch, "batch", 1, "messages in a call or under one acknowledgement")
+	flag.IntVar(&load.Batch, "batch", 1, "messages in a call or under one acknowledgement; 0: as partitionedqueue's clients join them")
+	flag.BoolVar(&load.Pushes, "pushes", true, "whether partitionedqueue's larger batches go past Lua")
 	flag.IntVar(&load.Window, "window", 256, "messages in flight on each connection")
 	flag.StringVar(&load.RunName, "run", "run", "a name for this run")
 	flag.Parse()
@@ -98,7 +100,8 @@ func main() {
 }
 
 func run(peer Peer, load *Load) (*Result, error) {
-	each := load.Messages / load.Connections / load.Batch * load.Batch
+	batch := max(1, load.Batch)
+	each := load.Messages / load.Connections / batch * batch
 	result := &Result{Messages: each * load.Connections}
 	left := make([]Countdown, load.Queues)
 	for i := range left {

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	natsWait  = 30 * time.Second
-	consumer  = "benchmark"
-	pollPause = time.Millisecond
+	natsWait     = 30 * time.Second
+	consumerName = "benchmark"
+	pollPause    = time.Millisecond
 )
 
 // Nats speaks to NATS JetStream: work-queue streams in files, explicit acknowledgements.
@@ -50,7 +50,7 @@ func (n *Nats) Connect(load *Load) error {
 			return err
 		}
 		_, err = stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
-			Durable: consumer, AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: load.Window * load.Connections,
+			Durable: consumerName, AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: load.Window * load.Connections,
 		})
 		if err != nil {
 			return err
@@ -97,7 +97,7 @@ func (n *Nats) Publish(connection, messages int) error {
 func (n *Nats) Consume(connection int, left *Countdown) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*natsWait)
 	defer cancel()
-	its, err := n.streams[connection].Consumer(ctx, n.stream(connection), consumer)
+	its, err := n.streams[connection].Consumer(ctx, n.stream(connection), consumerName)
 	if err != nil {
 		return err
 	}

@@ -2,11 +2,19 @@ package main
 
 import (
 	"bufio"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
 	"strconv"
 	"time"
+)
+
+// As partitionedqueue.model.limits has them; a contract of the clients, not of the wire.
+const (
+	segmentMessages  = 256
+	pushedBytesMin   = 4096
+	sendMessagesMost = 256
 )
 
 const (
@@ -15,7 +23,11 @@ const (
 	emptyPause  = time.Millisecond
 )
 
-// Partitioned speaks RESP to one or more brokers of a partitioned queue: pq_send, pq_receive and pq_complete.
+// Partitioned speaks RESP to one or more brokers of a partitioned queue, and calls what the library's clients call: bodies of
+// some kilobytes go past Lua, fewer through it.
+//
+// Where Batch is 0 it joins messages as these clients do: one send at a time with all that waits for it, one receive at a time
+// for all that there is room for; each message is completed by itself.
 type Partitioned struct {
 	load        *Load
 	connections []*respConnection
@@ -23,9 +35,10 @@ type Partitioned struct {
 
 type respConnection struct {
 	net.Conn
-	in  *bufio.Reader
-	out *bufio.Writer
-	key string
+	in    *bufio.Reader
+	out   *bufio.Writer
+	queue string
+	tail  int64 // the last sequence number that is known of
 }
 
 // Connect opens the connections; a queue needs no making.
@@ -37,8 +50,8 @@ func (p *Partitioned) Connect(load *Load) error {
 			return err
 		}
 		p.connections = append(p.connections, &respConnection{
-			conn, bufio.NewReaderSize(conn, bufferBytes), bufio.NewWriterSize(conn, bufferBytes),
-			fmt.Sprintf("pq:%s-%d", load.RunName, i%load.Queues),
+			Conn: conn, in: bufio.NewReaderSize(conn, bufferBytes), out: bufio.NewWriterSize(conn, bufferBytes),
+			queue: fmt.Sprintf("pq:%s-%d", load.RunName, i%load.Queues),
 		})
 	}
 	return nil
@@ -51,71 +64,231 @@ func (p *Partitioned) Close() {
 	}
 }
 
-func (p *Partitioned) calls() int { return max(1, p.load.Window/p.load.Batch) }
+func (p *Partitioned) joins() bool { return p.load.Batch == 0 }
 
-// Publish keeps a window of sends in flight; a send is confirmed by its reply.
+// ---------------------------------------------------------------- publishing
+
+type send struct{ messages, replies int }
+
+// Publish keeps a window of messages in flight; a send is confirmed by its reply.
 func (p *Partitioned) Publish(connection, messages int) error {
 	c := p.connections[connection]
-	for unsent, unconfirmed := messages/p.load.Batch, 0; unsent > 0 || unconfirmed > 0; unconfirmed-- {
-		for ; unsent > 0 && unconfirmed < p.calls(); unsent, unconfirmed = unsent-1, unconfirmed+1 {
-			c.begin(7 + p.load.Batch)
-			c.words("FCALL", "pq_send", "1", c.key, "", "0", "")
-			for range p.load.Batch {
-				c.word(p.load.Body)
+	var sends []send
+	underWay := 0
+	for messages > 0 || underWay > 0 {
+		for messages > 0 && (underWay == 0 || !p.joins() && underWay+p.load.Batch <= p.load.Window) {
+			batch := p.load.Batch
+			if p.joins() {
+				batch = min(messages, p.load.Window, sendMessagesMost)
+			}
+			replies := 1
+			if batch*len(p.load.Body) >= pushedBytesMin && p.load.Pushes {
+				replies = c.push(c.tail+int64(underWay), batch, p.load.Body)
+			} else {
+				c.send(batch, p.load.Body)
+			}
+			sends = append(sends, send{batch, replies})
+			messages, underWay = messages-batch, underWay+batch
+		}
+		sent := sends[0]
+		sends = sends[1:]
+		var reply value
+		var err error
+		for range sent.replies {
+			if reply, err = c.reply(); err != nil {
+				return err
 			}
 		}
-		reply, err := c.reply()
-		if err != nil {
-			return err
+		if sent.replies > 1 {
+			reply = reply.items[len(reply.items)-1]
 		}
 		if len(reply.items) < 2 || reply.items[0].number < 1 {
-			return errors.New("pq_send gave no sequence number")
+			return errors.New("a send gave no sequence number")
 		}
+		c.tail = max(c.tail, reply.items[0].number+int64(sent.messages)-1)
+		underWay -= sent.messages
 	}
 	return nil
 }
 
-// Consume keeps a window of receives, and of the completes that follow them, in flight.
-func (p *Partitioned) Consume(connection int, left *Countdown) error {
-	c := p.connections[connection]
-	most := strconv.Itoa(p.load.Batch)
-	var inFlight []bool // in order; whether it is a receive
-	free := p.calls()   // receives that may still be sent; what is received takes its place until it is completed
-	for !left.Done() || len(inFlight) > 0 {
-		for ; free > 0 && !left.Done(); free-- {
-			c.begin(9)
-			c.words("FCALL", "pq_receive", "1", c.key, most, lockMs, "0", "", "0")
-			inFlight = append(inFlight, true)
+func (c *respConnection) send(batch int, body []byte) {
+	c.begin(7 + batch)
+	c.words("FCALL", "pq_send", "1", c.queue, "", "0", "")
+	for range batch {
+		c.word(body)
+	}
+}
+
+// push writes a transaction that stores a batch past Lua, behind what is thought to be the tail; how many replies it has.
+func (c *respConnection) push(guess int64, batch int, body []byte) int {
+	c.begin(1)
+	c.words("MULTI")
+	replies := 3
+	for placed := 0; placed < batch; replies++ {
+		segment, index := (guess+int64(placed))/segmentMessages, int(guess+int64(placed))%segmentMessages
+		piece := min(batch-placed, segmentMessages-index)
+		c.begin(2 + piece)
+		c.words("RPUSH", c.segment(segment))
+		for range piece {
+			c.word(body)
 		}
+		placed += piece
+	}
+	var sizes []byte
+	for range batch {
+		sizes = binary.LittleEndian.AppendUint32(sizes, uint32(len(body)))
+	}
+	c.begin(10)
+	c.words("FCALL", "pq_send_pushed", "1", c.queue, "", "0", "", "", decimal(guess))
+	c.word(sizes)
+	c.begin(1)
+	c.words("EXEC")
+	return replies
+}
+
+func (c *respConnection) segment(segment int64) string { return c.queue + ":seg:" + decimal(segment) }
+
+// ---------------------------------------------------------------- receiving
+
+type asked int
+
+const (
+	aReceive asked = iota
+	aFetch
+	aComplete
+)
+
+// A consumer is one connection's part in receiving everything.
+type consumer struct {
+	*respConnection
+	load     *Load
+	left     *Countdown
+	free     int // messages that may still be received; each takes its place until it is completed
+	inFlight []expected
+}
+
+type expected struct {
+	kind     asked
+	messages int        // that are received at most, or settled
+	held     [][3]int64 // lock, first and last, to be completed once their bodies are here
+}
+
+// Consume keeps a window of messages received and not completed.
+func (p *Partitioned) Consume(connection int, left *Countdown) error {
+	c := &consumer{respConnection: p.connections[connection], load: p.load, left: left, free: p.load.Window}
+	for !left.Done() || len(c.inFlight) > 0 {
+		c.ask()
 		reply, err := c.reply()
 		if err != nil {
 			return err
 		}
-		isReceive := inFlight[0]
-		inFlight = inFlight[1:]
-		switch {
-		case !isReceive && len(reply.items) > 0:
-			return errors.New("pq_complete refused messages")
-		case !isReceive:
-			free++
-		case len(reply.items) == 3: // others have the rest under their locks, or this call did only what was due
-			free++
-			time.Sleep(emptyPause)
-		default:
-			c.complete(reply.items[3:], left)
-			inFlight = append(inFlight, false)
+		its := c.inFlight[0]
+		c.inFlight = c.inFlight[1:]
+		switch its.kind {
+		case aReceive:
+			c.received(its, reply)
+		case aFetch:
+			if its.held != nil {
+				c.complete(its.held)
+			}
+		case aComplete:
+			if len(reply.items) > 0 {
+				return errors.New("pq_complete refused messages")
+			}
+			c.free += its.messages
 		}
 	}
 	return nil
 }
 
-func (c *respConnection) complete(runs []value, left *Countdown) {
-	c.begin(6 + 3*len(runs))
-	c.words("FCALL", "pq_complete", "1", c.key, "", "0")
-	for _, run := range runs {
-		lock, first, messages := run.items[0].number, run.items[1].number, len(run.items[4].items)
-		c.words(decimal(lock), decimal(first), decimal(first+int64(messages)-1))
-		left.Take(messages)
+func (c *consumer) past(messages int) bool {
+	return messages*len(c.load.Body) >= pushedBytesMin && c.load.Pushes
+}
+
+// ask sends the receives that there is room for.
+func (c *consumer) ask() {
+	for !c.left.Done() {
+		most := c.load.Batch
+		if most == 0 { // one at a time, and not for a few
+			if c.free < c.load.Window/2 || c.asks() {
+				return
+			}
+			most = c.free
+		} else if most > c.free && c.free < c.load.Window {
+			return
+		}
+		words := []string{"FCALL", "pq_receive", "1", c.queue, strconv.Itoa(most), lockMs, "0", "", "0"}
+		if c.past(most) {
+			words = append(words, "places")
+		}
+		c.begin(len(words))
+		c.words(words...)
+		c.inFlight = append(c.inFlight, expected{kind: aReceive, messages: most})
+		c.free -= most
+	}
+}
+
+func (c *consumer) asks() bool {
+	for _, each := range c.inFlight {
+		if each.kind == aReceive {
+			return true
+		}
+	}
+	return false
+}
+
+// received has the bodies fetched, or completes what came with them.
+func (c *consumer) received(its expected, reply value) {
+	var held [][3]int64
+	messages := 0
+	for _, run := range reply.items[3:] {
+		count := int64(len(run.items[4].items))
+		if c.past(its.messages) {
+			count = run.items[4].number
+		}
+		held = append(held, [3]int64{run.items[0].number, run.items[1].number, run.items[1].number + count - 1})
+		messages += int(count)
+	}
+	c.free += its.messages - messages
+	c.left.Take(messages)
+	switch {
+	case messages == 0: // others have the rest under their locks, or this call did only what was due
+		time.Sleep(emptyPause)
+	case c.past(its.messages):
+		for i, run := range held {
+			segment, index := (run[1]-1)/segmentMessages, (run[1]-1)%segmentMessages
+			c.begin(4)
+			c.words("LRANGE", c.segment(segment), decimal(index), decimal(index+run[2]-run[1]))
+			fetch := expected{kind: aFetch}
+			if i == len(held)-1 {
+				fetch.held = held
+			}
+			c.inFlight = append(c.inFlight, fetch)
+		}
+	default:
+		c.complete(held)
+	}
+}
+
+// complete settles what was received together: in one call, or each message in its own.
+func (c *consumer) complete(held [][3]int64) {
+	if c.load.Batch > 0 {
+		messages := 0
+		c.begin(6 + 3*len(held))
+		c.words("FCALL", "pq_complete", "1", c.queue, "", "0")
+		for _, run := range held {
+			c.words(decimal(run[0]), decimal(run[1]), decimal(run[2]))
+			messages += int(run[2] - run[1] + 1)
+		}
+		c.inFlight = append(c.inFlight, expected{kind: aComplete, messages: messages})
+		return
+	}
+	for _, run := range held {
+		for sequence := run[1]; sequence <= run[2]; sequence++ {
+			c.begin(9)
+			c.words("FCALL", "pq_complete", "1", c.queue, "", "0", decimal(run[0]), decimal(sequence), decimal(sequence))
+			c.inFlight = append(c.inFlight, expected{kind: aComplete, messages: 1})
+		}
 	}
 }
 
@@ -171,6 +344,9 @@ func (c *respConnection) read() (value, error) {
 	kind, text := line[0], string(line[1:len(line)-2])
 	if kind == '-' {
 		return value{}, errors.New(text)
+	}
+	if kind == '+' {
+		return value{}, nil
 	}
 	number, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

@@ -114,3 +114,11 @@ def test_places_are_received_and_fetched(broker: BlockingBroker, keys: QueueKeys
     fetched = [one for place in received.places for one in broker.call(calls.bodies(keys, place))]
     assert fetched == bodies(280)
     assert broker.call(calls.receive_places(keys, most=280, bytes_most=200)).places[0].count == 2
+
+
+def test_what_is_pushed_expires_at_its_own_time(broker: BlockingBroker, keys: QueueKeys) -> None:
+    mixed = [stored(b"message %d" % n, time_to_live_ms=1 if n % 2 else None) for n in range(1, 301)]
+    broker.call(calls.send_pushed(keys, mixed, guess=0))
+    while broker.call(calls.totals(keys)).messages > 150:
+        pass
+    assert numbers(receive(broker, keys, 1000)) == list(range(2, 301, 2))

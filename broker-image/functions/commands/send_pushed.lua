@@ -1,20 +1,33 @@
 -- pq_send_pushed: takes in messages that the same MULTI ... EXEC has pushed to their places just before:
 --   MULTI · RPUSH <queue>:seg:<segment> message message ... (for each segment they fall into) · FCALL pq_send_pushed ... · EXEC
 -- It is pq_send for larger batches: bodies that pass through Lua cost three times as much. Where the places are follows from
--- the caller's guess of the last sequence number; a wrong one only costs time. None of the messages has a time to live or a
--- schedule of its own.
+-- the caller's guess of the last sequence number; a wrong one only costs time. None of the messages has a schedule.
 -- KEYS   queue
--- ARGV   sender, number, fingerprints as in pq_send, session ('' none: of all of them), guess, sizes (u32 little-endian each)
+-- ARGV   sender, number, fingerprints as in pq_send, session ('' none: of all of them), guess, sizes (u32 little-endian each),
+--        times to live ('' none; ms, u48 little-endian each, 0 where a message has none of its own)
 -- REPLY  as pq_send. Where nothing is stored, the bodies are taken off the list again
 -- ERROR  as pq_send: SENDFORGOTTEN · QUOTA · DISABLED · SESSIONREQUIRED
 local PUSHED_MOST = 1024
+
+-- When each message expires (0: never), nil where none does.
+local function expiries_of(now, ttl_ms, lives, count)
+  if ttl_ms == 0 and lives == '' then return nil end
+  local each = lives ~= '' and { unpack_struct('<' .. rep('I6', count), lives) } or {}
+  for i = 1, count do
+    local own = each[i] or 0
+    if own == 0 or (ttl_ms > 0 and ttl_ms < own) then own = ttl_ms end
+    each[i] = own > 0 and min(now + own, NEVER - 1) or 0
+  end
+  return each
+end
 
 command('pq_send_pushed', function(queue, argv)
   local sender, sent, fingerprints, id = argv[1], whole(argv[2], 0, 2 ^ 47), argv[3], argv[4]
   local guess, sizes, now = whole(argv[5], 0, 2 ^ 48), argv[6] or '', now_ms()
   local count = #sizes / 4
-  if not sent or not guess or count < 1 or count > PUSHED_MOST or count ~= floor(count) then
-    return refusal('BADCALL', 'pq_send_pushed takes sender, number, fingerprints, session, guess and 1..' .. PUSHED_MOST .. ' sizes')
+  local lives = argv[7] or ''
+  if not sent or not guess or count < 1 or count > PUSHED_MOST or count ~= floor(count) or (lives ~= '' and #lives ~= count * 6) then
+    return refusal('BADCALL', 'pq_send_pushed takes sender, number, fingerprints, session, guess, 1..' .. PUSHED_MOST .. ' sizes and times to live')
   end
   local may, s = pcall(load_state, queue, 'n' .. sender)
   if not may then
@@ -57,8 +70,7 @@ command('pq_send_pushed', function(queue, argv)
     rest, places = without_duplicates(take_off(s, guess, count), 1, count, duplicate)
     first = #rest > 0 and store(s, now, rest, 1, #rest, id) or 0
   else
-    local ttl_ms = s.config.ttl_ms
-    local rest = append_pushed(s, now, guess, count, sizes, ttl_ms > 0 and min(now + ttl_ms, NEVER - 1) or 0)
+    local rest = append_pushed(s, now, guess, count, sizes, expiries_of(now, s.config.ttl_ms, lives, count))
     if rest then
       store(s, now, rest, 1, #rest, id)
     elseif id then

@@ -147,7 +147,7 @@ end
 
 local SETTLEMENTS_MOST = 1000 -- also limits.SETTLEMENTS_MAX: Redis does not roll back, so what is too much is refused first
 
--- Refuses what is no list of triples before anything is done; argv[from..to] are numbers afterwards.
+-- Refuses what is no list of triples before anything is done; their first and last are numbers afterwards.
 function bad_triples(argv, from, to)
   local n = to - from + 1
   if n % 3 ~= 0 or n > 3 * SETTLEMENTS_MOST then
@@ -158,7 +158,7 @@ function bad_triples(argv, from, to)
     if not number or number % 1 ~= 0 then
       return refusal('BADCALL', "'" .. argv[i] .. "' is no run and no sequence number")
     end
-    argv[i] = number
+    if (i - from) % 3 > 0 then argv[i] = number end
   end
 end
 

@@ -16,16 +16,38 @@ function segment_of(sequence)
   return floor((sequence - 1) / SEGMENT)
 end
 
+-- Names with a number in them are made once for a while: to write a number costs as much as a call.
+local NAMES_KEPT = 16
+local kept = {}
+
+local function name_of(kind, queue, segment)
+  local slots = kept[kind]
+  if not slots then
+    slots = {}
+    kept[kind] = slots
+  end
+  local slot = slots[segment % NAMES_KEPT]
+  if slot and slot[1] == segment and slot[2] == queue then return slot[3] end
+  local name = queue .. kind .. segment
+  slots[segment % NAMES_KEPT] = { segment, queue, name }
+  return name
+end
+
 function segment_key(queue, segment)
-  return queue .. ':seg:' .. segment
+  return name_of(':seg:', queue, segment)
 end
 
 local function times_key(queue, segment)
-  return queue .. ':times:' .. segment
+  return name_of(':times:', queue, segment)
 end
 
 function sizes_key(queue, segment)
-  return queue .. ':sizes:' .. segment
+  return name_of(':sizes:', queue, segment)
+end
+
+-- The state field that says what has gone from a segment.
+function gone_field(segment)
+  return name_of('g', '', segment)
 end
 
 function expiry_key(queue, segment)
@@ -169,17 +191,12 @@ function take_off(s, guess, count)
 end
 
 -- Takes in `count` bodies that the same transaction has pushed to the segments' lists, past Lua, as if the tail were `guess`;
--- `sizes` are theirs, `expiry` when all of them expire (0: never). Where they are not where the tail is they are returned.
-function append_pushed(s, at, guess, count, sizes, expiry)
+-- `sizes` are theirs, `expiries` where any of them has one. Where they are not where the tail is they are returned.
+function append_pushed(s, at, guess, count, sizes, expiries)
   local in_place = guess == s.tail and each_piece(guess, count, function(segment, place, from, to)
     return call('LLEN', segment_key(s.queue, segment)) == place + to - from + 1
   end)
   if not in_place then return take_off(s, guess, count) end
-  local expiries
-  if expiry > 0 then
-    expiries = {}
-    for i = 1, count do expiries[i] = expiry end
-  end
   each_piece(guess, count, function(segment, place, from, to)
     note(s, segment, place, at, sub(sizes, from * 4 - 3, to * 4), expiries, from, to)
   end)
@@ -260,7 +277,7 @@ NO_BITS = nil -- none of a segment's
 
 -- What has gone from a segment: bytes, count, bytes of these that are blanked, and the bits of the messages.
 function gone_of(s, segment)
-  local record = get(s, 'g' .. segment)
+  local record = get(s, gone_field(segment))
   if record then
     local bytes, count, blanked = unpack_struct(GONE, record)
     return bytes, count, blanked, sub(record, GONE_SIZE + 1)
@@ -286,13 +303,13 @@ function remove(s, segment, first, last, bytes)
     call('UNLINK', segment_key(s.queue, segment), times_key(s.queue, segment), sizes_key(s.queue, segment))
     if s.timed > 0 and call('UNLINK', expiry_key(s.queue, segment)) == 1 then s.timed = s.timed - 1 end
     call('ZREM', s.queue .. ':segments', segment)
-    if count_gone > 0 then drop(s, 'g' .. segment) end
+    if count_gone > 0 then drop(s, gone_field(segment)) end
     return
   end
   s.waste, s.dead = s.waste + bytes, s.dead + count
   local base = segment * SEGMENT + 1
   bits = change_bits(bits, first - base, last - base, true)
-  put(s, 'g' .. segment, pack(GONE, bytes_gone + bytes, count_gone + count, blanked) .. bits)
+  put(s, gone_field(segment), pack(GONE, bytes_gone + bytes, count_gone + count, blanked) .. bits)
 end
 
 -- Puts another body in a message's place.
@@ -317,7 +334,7 @@ local function blank(s, segment)
     if bit_is_set(bits, index) then call('LSET', key, index, '') end
   end
   s.waste = s.waste - (bytes - blanked)
-  put(s, 'g' .. segment, pack(GONE, bytes, count, bytes) .. bits)
+  put(s, gone_field(segment), pack(GONE, bytes, count, bytes) .. bits)
 end
 
 function tidy(s)

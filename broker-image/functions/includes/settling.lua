@@ -4,9 +4,9 @@
 function begin_settling(queue, argv, now, from)
   local bad = bad_triples(argv, from, #argv)
   if bad then return nil, bad end
-  local run, segment = 'r' .. (argv[from] or ''), segment_of(argv[from + 1] or 1)
-  if argv[1] == '' then return load_state(queue, run, 'g' .. segment), nil end
-  local s = load_state(queue, run, 'g' .. segment, 's' .. argv[1])
+  local run, gone = 'r' .. (argv[from] or ''), gone_field(segment_of(argv[from + 1] or 1))
+  if argv[1] == '' then return load_state(queue, run, gone), nil end
+  local s = load_state(queue, run, gone, 's' .. argv[1])
   local its, no = held_session(s, now, argv[1], argv[2])
   if no then return nil, no end
   return s, its

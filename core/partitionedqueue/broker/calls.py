@@ -38,7 +38,7 @@ from partitionedqueue.broker.replies import (
     Totals,
 )
 from partitionedqueue.broker.settings import BrokerSettings
-from partitionedqueue.model import limits
+from partitionedqueue.model import limits, stored_message
 from partitionedqueue.model.message import PropertyValue
 
 T = TypeVar("T")
@@ -113,7 +113,7 @@ def send_pushed(
     """Store a batch as `send` does, past Lua: the faster way for some kilobytes and more.
 
     `guess` is what the last sequence number is thought to be; a wrong one costs time only. `session` is that of all the
-    messages, none of which has a time to live or a schedule of its own.
+    messages, none of which has a schedule.
     """
     pushes: list[Words] = []
     place = 0
@@ -123,7 +123,8 @@ def send_pushed(
         pushes.append(("RPUSH", keys.segment(segment), *piece))
         place += len(piece)
     sizes = struct.pack(f"<{len(messages)}I", *map(len, messages))
-    words = ("FCALL", "pq_send_pushed", 1, keys.state, sender, number, fingerprints, session, guess, sizes)
+    lives = stored_message.times_to_live(messages)
+    words = ("FCALL", "pq_send_pushed", 1, keys.state, sender, number, fingerprints, session, guess, sizes, lives)
     return Call(words, replies.send, repeatable=bool(sender), pushes=tuple(pushes))
 
 

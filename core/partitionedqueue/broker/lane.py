@@ -196,7 +196,7 @@ class Lane:
         if (
             not self._client.takes_pushes
             or sum(map(len, stored)) < limits.PUSHED_BYTES_MIN
-            or any(map(stored_message.is_timed, stored))
+            or any(map(stored_message.is_scheduled, stored))
         ):
             return calls.send(self._keys, stored, sender=self._id, number=number, fingerprints=fingerprints)
         return calls.send_pushed(

@@ -7,7 +7,7 @@ broker change is appended (`encode_changes`); nothing in front of it moves.
 """
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from partitionedqueue.model import limits
@@ -27,6 +27,7 @@ from partitionedqueue.model.message import Message, PropertyValue
 VERSION: Final = 1
 HEADER: Final = struct.Struct("<BBHHHIIIIIIqqqII")
 HEADER_BYTES: Final = 64
+_TIME_TO_LIVE: Final = struct.Struct("<q")
 
 HAS_SESSION_ID: Final = 1
 HAS_PARTITION_KEY: Final = 2
@@ -153,9 +154,20 @@ def encode(message: Message) -> bytes:
     return b"".join((header, *sections))
 
 
-def is_timed(stored: bytes) -> bool:
-    """Whether a stored form has a time to live or a schedule of its own."""
-    return bool(stored[1] & (HAS_TIME_TO_LIVE | IS_SCHEDULED))
+def is_scheduled(stored: bytes) -> bool:
+    """Whether a stored form wants to be enqueued at a time."""
+    return bool(stored[1] & IS_SCHEDULED)
+
+
+def times_to_live(several: Sequence[bytes]) -> bytes:
+    """The times to live of stored forms, u48 in ms each (0: none), b"" where none has one."""
+    if not any(one[1] & HAS_TIME_TO_LIVE for one in several):
+        return b""
+    longest = 2**48 - 1
+    return b"".join(
+        (min(_TIME_TO_LIVE.unpack_from(one, 32)[0], longest) if one[1] & HAS_TIME_TO_LIVE else 0).to_bytes(6, "little")
+        for one in several
+    )
 
 
 def decode(stored: bytes) -> Message:
