@@ -161,7 +161,7 @@ def is_scheduled(stored: bytes) -> bool:
 
 def times_to_live(several: Sequence[bytes]) -> bytes:
     """The times to live of stored forms, u48 in ms each (0: none), b"" where none has one."""
-    if not any(one[1] & HAS_TIME_TO_LIVE for one in several):
+    if not any(len(one) >= HEADER_BYTES and one[1] & HAS_TIME_TO_LIVE for one in several):
         return b""
     longest = 2**48 - 1
     return b"".join(
