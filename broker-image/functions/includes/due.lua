@@ -33,18 +33,13 @@ local function expire_segment(s, now, segment)
   each_mark(marks, segment, base, base + SEGMENT - 1, function(first, last, at)
     if at == 0 then return end
     if at > now then
-      if last > s.head or s.config.has_sessions then next_at = min(next_at, at) end
+      if last > s.head or s.config.has_sessions or s.returned > 0 then next_at = min(next_at, at) end
       return
     end
     if s.work >= WORK_A_CALL then return end
     withdraw(s, segment, first, last, function(from, to, deliveries) expire(s, from, to, deliveries) end)
   end)
   if s.work >= WORK_A_CALL then return end
-  if s.returned > 0 and next_at == NEVER then
-    each_mark(marks, segment, base, base + SEGMENT - 1, function(_, _, at)
-      if at > now then next_at = min(next_at, at) end
-    end)
-  end
   if next_at < NEVER then add_due(s, 'x' .. segment, next_at) else not_due(s, 'x' .. segment) end
 end
 
