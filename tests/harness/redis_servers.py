@@ -96,8 +96,8 @@ class Broker:
     def kill(self) -> None:
         """Kill -9, as the kernel does when memory runs out.
 
-        It may tear the write that is under way; nobody was told that it was done. The next start cuts it off, as start.sh
-        and `pq up` do.
+        It may tear the write that is under way; nobody was told that it was done. The next start cuts it off, as
+        start.sh and `pq up` do.
         """
         self._killed = True
         self._end(signal.SIGKILL)
