@@ -7,12 +7,11 @@ client's asynchronous publishing and pulls. All servers run all the time, and ea
 another order. Printed are messages a second through the whole cycle, and ratios to the peer's best way of the same
 round: acknowledgements of each message or of a hundred at once, one queue or one for each connection.
 
-How partitionedqueue is called makes the difference: `joined` is what its clients do with messages that are handed to them
-one by one (one send at a time with all that waits, one receive at a time for all there is room for; each message is
-completed by itself), b is a call for every so many messages, b=1 the dearest way there is. A peer's messages travel
-singly, as their protocols have it, and the peer joins them as it likes. Beside the clock stands the processor time of
-the servers, which other work on the same machine does not change; its ratios are the peer's least over ours.
-"""
+How partitionedqueue is called makes the difference: `joined` is what its clients do with messages that are handed to
+them one by one (one send at a time with all that waits, one receive at a time for all there is room for; each message
+is completed by itself), b is a call for every so many messages, b=1 the dearest way there is. A peer's messages
+travel singly, as their protocols have it, and the peer joins them as it likes. Beside the clock stands the processor
+time of the servers, which other work on the same machine does not change; its ratios are the peer's least over ours."""
 
 import json
 import os
