@@ -11,7 +11,8 @@ How partitionedqueue is called makes the difference: `joined` is what its client
 them one by one (one send at a time with all that waits, one receive at a time for all there is room for; each message
 is completed by itself), b is a call for every so many messages, b=1 the dearest way there is. A peer's messages
 travel singly, as their protocols have it, and the peer joins them as it likes. Beside the clock stands the processor
-time of the servers, which other work on the same machine does not change; its ratios are the peer's least over ours."""
+time of the servers, which other work on the same machine does not change; its ratios are the peer's least over ours.
+"""
 
 import json
 import os
