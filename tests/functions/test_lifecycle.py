@@ -18,7 +18,15 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from harness import consistency, stored_forms
 from harness.clock import Clock, clocked_library
 from harness.deliveries import LOCK_MS, configure
-from harness.partition_model import DEAD_LETTERS, ROOT, TRANSFERS, Kept, PartitionModel, Settings
+from harness.partition_model import (
+    DEAD_LETTERS,
+    ROOT,
+    TRANSFER_DEAD_LETTERS,
+    TRANSFERS,
+    Kept,
+    PartitionModel,
+    Settings,
+)
 from harness.redis_servers import Broker, running_broker
 from harness.side_by_side import PATHS, SideBySide
 from harness.stored_forms import HAS_TIME_TO_LIVE, IS_SCHEDULED
@@ -49,7 +57,8 @@ FAR_MS = 400_000
 SETTLING = (Move.COMPLETE, Move.ABANDON, Move.RELEASE, Move.DEFER, Move.DEAD_LETTER)
 CHANGES = (b"", b"", encode_changes({"tried": True}), encode_changes({"tried": None, "n": 300}))
 
-some_time = st.sampled_from(["none", "none", "none", "due", "just before", "a little", "far"])
+some_time = st.sampled_from([*["none"] * 6, *["due", "just before", "a little", "far"] * 2, "set back"])
+some_queue = st.sampled_from([*[ROOT] * 6, DEAD_LETTERS, DEAD_LETTERS, TRANSFERS, TRANSFER_DEAD_LETTERS])
 
 
 class PartitionMachine(RuleBasedStateMachine):
@@ -91,6 +100,8 @@ class PartitionMachine(RuleBasedStateMachine):
         steps = {"due": until_due, "just before": until_due - 1, "a little": 7, "far": FAR_MS}
         if (step := steps.get(how, 0)) > 0:
             self.both.let_time_pass(step)
+        if how == "set back" and not self.model.settings.dedupe_ms:  # ids would be remembered a little longer
+            self.both.let_time_pass(-3)
 
     def message(self, data: st.DataObject, session: str | None) -> Message:
         """A new message, of a kind that this queue knows."""
@@ -181,7 +192,7 @@ class PartitionMachine(RuleBasedStateMachine):
 
     @rule(
         data=st.data(),
-        path=st.sampled_from([ROOT, ROOT, ROOT, DEAD_LETTERS]),
+        path=some_queue,
         most=st.sampled_from([1, 2, 10, 100, 1000]),
         lock_ms=st.sampled_from([*LOCKS_MS, *LOCKS_MS, 0]),
         wait=some_time,
@@ -195,7 +206,7 @@ class PartitionMachine(RuleBasedStateMachine):
 
     @rule(
         data=st.data(),
-        path=st.sampled_from([ROOT, ROOT, ROOT, DEAD_LETTERS]),
+        path=some_queue,
         move=st.sampled_from(SETTLING),
         changes=st.sampled_from(CHANGES),
         wait=some_time,
@@ -216,7 +227,7 @@ class PartitionMachine(RuleBasedStateMachine):
         path, one = data.draw(st.sampled_from(self.spent), label="settlement")
         self.both.settle(move, path, [one, one], b"", self.session(data) if path == ROOT else None)
 
-    @rule(data=st.data(), path=st.sampled_from([ROOT, ROOT, DEAD_LETTERS]), longer=st.integers(0, 9), wait=some_time)
+    @rule(data=st.data(), path=some_queue, longer=st.integers(0, 9), wait=some_time)
     def renew_lock(self, data: st.DataObject, path: str, longer: int, wait: str) -> None:
         held = self.held(path, None)
         if not held:
@@ -228,7 +239,7 @@ class PartitionMachine(RuleBasedStateMachine):
 
     @rule(
         data=st.data(),
-        path=st.sampled_from([ROOT, ROOT, DEAD_LETTERS]),
+        path=some_queue,
         lock_ms=st.sampled_from([*LOCKS_MS, 0]),
         wait=some_time,
     )
@@ -297,7 +308,7 @@ class PartitionMachine(RuleBasedStateMachine):
     # ---- an owner's commands
 
     @rule(
-        path=st.sampled_from([ROOT, ROOT, DEAD_LETTERS]),
+        path=some_queue,
         states=st.sampled_from(["a", "d", "s", "ad", "ads"]),
         part=st.booleans(),
     )
@@ -305,14 +316,29 @@ class PartitionMachine(RuleBasedStateMachine):
         upto = max(self.model.queues[path].used, default=0) // 2 if part else 0
         self.both.purge(path, states, upto)
 
-    @rule(data=st.data(), most=st.sampled_from([1, 3, 1000]), chosen=st.booleans())
-    def resubmit(self, data: st.DataObject, most: int, chosen: bool) -> None:
-        there = [kept.sequence for kept in self.model.queues[DEAD_LETTERS].of(State.READY)]
+    @rule(
+        data=st.data(),
+        path=st.sampled_from([DEAD_LETTERS, DEAD_LETTERS, TRANSFER_DEAD_LETTERS]),
+        most=st.sampled_from([1, 3, 1000]),
+        chosen=st.booleans(),
+    )
+    def resubmit(self, data: st.DataObject, path: str, most: int, chosen: bool) -> None:
+        there = [kept.sequence for kept in self.model.queues[path].of(State.READY)]
         if chosen and there:
             numbers = data.draw(st.lists(st.sampled_from(there), min_size=1, max_size=5, unique=True), label="numbers")
-            self.both.resubmit(most, numbers + ([10_000] if most == 3 else []))
+            self.both.resubmit(path, most, numbers + ([10_000] if most == 3 else []))
         else:
-            self.both.resubmit(most, [])
+            self.both.resubmit(path, most, [])
+
+    @rule(
+        path=some_queue,
+        states=st.sampled_from(["", "a", "d", "s", "ds"]),
+        session=st.sampled_from(["", "", *SESSIONS]),
+        start=st.sampled_from([1, 2, 200, 257]),
+        bytes_most=st.sampled_from([0, 100, 700, 1 << 20]),
+    )
+    def peek(self, path: str, states: str, session: str, start: int, bytes_most: int) -> None:
+        self.both.peek(path, states, session, start, bytes_most)
 
     @rule(data=st.data(), wait=some_time)
     def apply(self, data: st.DataObject, wait: str) -> None:
@@ -351,6 +377,25 @@ class PartitionMachine(RuleBasedStateMachine):
         configure(self.broker, KEYS, status=status)
         self.model.settings.status = status.value
 
+    @rule(
+        change=st.sampled_from(
+            [
+                {"lock_ms": 1_000},
+                {"lock_ms": 60_000},
+                {"max_deliveries": 1},
+                {"max_deliveries": 0},
+                {"ttl_ms": 0},
+                {"ttl_ms": 700},
+                {"dead_letter_expired": True},
+                {"dead_letter_expired": False},
+            ]
+        )
+    )
+    def change_a_setting(self, change: dict[str, Any]) -> None:
+        configure(self.broker, KEYS, **change)
+        for name, value in change.items():
+            setattr(self.model.settings, name, value)
+
     # ---- claim logs
 
     @precondition(lambda self: not self.model.settings.sessions)
@@ -375,7 +420,7 @@ class PartitionMachine(RuleBasedStateMachine):
 
     # ---- time, and ends of the server
 
-    @rule(how=st.sampled_from(["due", "just before", "a little", "far"]))
+    @rule(how=st.sampled_from(["due", "just before", "a little", "far", "set back"]))
     def let_time_pass(self, how: str) -> None:
         self.wait(how)
 
@@ -438,6 +483,14 @@ class Duplicates(PartitionMachine):
     settings_of_queue: ClassVar[dict[str, Any]] = {"dedupe_ms": 30_000, "max_deliveries": 5}
 
 
+class Large(PartitionMachine):
+    """Bodies of which a few are a megabyte: what has gone is blanked where others stay."""
+
+    settings_of_queue: ClassVar[dict[str, Any]] = {"max_deliveries": 3}
+    bodies: ClassVar[tuple[int, ...]] = (0, 60_000, 200_000)
+    most_at_once: ClassVar[int] = 30
+
+
 class TinyQuota(PartitionMachine):
     settings_of_queue: ClassVar[dict[str, Any]] = {"quota_bytes": 12_000, "max_deliveries": 3}
     bodies: ClassVar[tuple[int, ...]] = (0, 300, 3_000)
@@ -453,7 +506,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 @pytest.mark.timeout(300 if not SEARCH else 100_000)
 @pytest.mark.parametrize(
-    "kind", [Plain, FewDeliveries, TimeToLive, Sessions, SessionsOfAllKinds, Duplicates, TinyQuota]
+    "kind", [Plain, FewDeliveries, TimeToLive, Sessions, SessionsOfAllKinds, Duplicates, Large, TinyQuota]
 )
 def test_a_broker_does_what_the_model_does(server: Broker, kind: type[PartitionMachine]) -> None:
     with BlockingBroker(server.address) as client:

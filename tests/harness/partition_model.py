@@ -187,7 +187,7 @@ class PartitionModel:
         """Back to where it was received from, unless it has been delivered too often, or has expired meanwhile."""
         if move in COUNTS_A_DELIVERY:
             kept.deliveries += 1
-            if queue is self.root and 0 < self.settings.max_deliveries <= kept.deliveries:
+            if queue is self.root and move is not Move.DEFER and 0 < self.settings.max_deliveries <= kept.deliveries:
                 exceeded = Move.DELIVERIES_EXCEEDED
                 self._dead_letter(queue, kept, exceeded, kept.deliveries, stored_forms.TOO_MANY_DELIVERIES)
                 return
@@ -384,8 +384,6 @@ class PartitionModel:
             self._dead_letter(queue, kept, move, kept.deliveries + 1, changes)
         else:
             kept.stored = stored_forms.with_changes(kept.stored, changes)
-            if move is Move.DEFER:
-                kept.deliveries += 1
             self._give_back(queue, kept, move)
 
     def renew(self, settlements: Iterable[Settlement], locked_until_ms: int, path: str = ROOT) -> list[int]:

@@ -332,6 +332,23 @@ class SideBySide:
         expected_code, _ = self._expected(all_or_nothing)
         assert code == expected_code, f"apply: the broker says {code or 'yes'}, the model {expected_code or 'yes'}"
 
+    def peek(self, path: str, states: str, session: str, start: int, bytes_most: int) -> None:
+        """All from a number on, in as many calls as it takes, each within the bytes asked for."""
+        shown = []
+        at = start
+        while at:
+            call = calls.peek(
+                self.keys[path], from_sequence=at, most=50, bytes_most=bytes_most, states=states, session=session
+            )
+            part = self.broker.call(call)
+            sizes = [len(one) for _, one in placed(part.runs)]
+            assert len(sizes) <= 1 or sum(sizes) <= bytes_most
+            shown += [(run.first + i, int(run.state)) for run in part.runs for i in range(len(run.messages))]
+            assert part.next == 0 or part.next > max([at, *(number for number, _ in placed(part.runs))])
+            at = part.next
+        expected = [(n, state) for n, state, _, _ in self.model.shown(path, states, session) if n >= start]
+        assert shown == expected
+
     # ---- the same in every respect
 
     def agree(self) -> None:
@@ -379,7 +396,10 @@ class SideBySide:
         assert self._shown(path) == self.model.shown(path)
         for kept in queue.messages.values():
             known = kept.state is State.DEFERRED or (kept.state is State.READY and not kept.session)
-            assert self.deliveries_shown[path][kept.sequence] == (kept.deliveries if known else 0), kept
+            shown, expected = self.deliveries_shown[path][kept.sequence], kept.deliveries if known else 0
+            assert shown == expected, (
+                f"{path!r} {kept.sequence} shows {shown} deliveries, not {expected}, as {kept.state}"
+            )
         assert not queue.arriving, f"{path!r} lacks {queue.arriving}"
         totals = self.broker.call(calls.totals(keys))
         assert queue.used == set(range(1, totals.last + 1)), "numbers were left out"
@@ -400,14 +420,14 @@ class SideBySide:
             purged += moved.count
         assert purged == self.model.purge(path, states, upto)
 
-    def resubmit(self, most: int, sequences: Sequence[int]) -> None:
-        """From the dead-letter queue; without numbers all, `most` a call."""
-        keys, upto, left = self.keys[DEAD_LETTERS], 0, True
+    def resubmit(self, path: str, most: int, sequences: Sequence[int]) -> None:
+        """From a dead-letter queue; without numbers all, `most` a call."""
+        keys, upto, left = self.keys[path], 0, True
         while left:
             code, reply = self._outcome(calls.resubmit(keys, most=most, upto=upto, sequences=sequences))
             count = reply.count if reply is not None else 0
             expected_code, moved = self._expected(
-                lambda: self.model.resubmit(DEAD_LETTERS, count if not sequences else most, sequences)  # noqa: B023 -- called at once
+                lambda: self.model.resubmit(path, count if not sequences else most, sequences)  # noqa: B023 -- called at once
             )
             assert (code, count) == (expected_code, moved or 0)
             assert count <= most or sequences
