@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import pytest
+import redis
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
@@ -30,6 +31,7 @@ from harness.partition_model import (
 from harness.redis_servers import Broker, running_broker
 from harness.side_by_side import PATHS, SideBySide
 from harness.stored_forms import HAS_TIME_TO_LIVE, IS_SCHEDULED
+from harness.waiting import Waiting
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.keys import QueueKeys
@@ -86,6 +88,16 @@ class PartitionMachine(RuleBasedStateMachine):
         self.broker.call(calls.claim_open(KEYS, "g", "o", 2**39))
         self.log: list[int] = []
         self.base = 0
+        self.listening: redis.Redis | None = None
+        self.listen()
+
+    def listen(self) -> None:
+        """Anew where the server was away: then whoever waits asks again."""
+        if self.listening is not None:
+            self.waiting.close()
+            self.listening.close()
+        self.listening = self.server.connect()
+        self.waiting = Waiting(self.both, self.listening)
 
     # ---- what the rules choose from
 
@@ -434,14 +446,19 @@ class PartitionMachine(RuleBasedStateMachine):
             self.server.kill() if how == "kill" else self.server.stop()
             self.broker.close()
             self.server.start()
+            self.listen()
 
     @invariant()
     def agree(self) -> None:
         self.both.agree()
+        self.waiting.look()
         consistency.check(self.broker, KEYS.state, sessions=self.model.settings.sessions)
 
     def teardown(self) -> None:
         """Everything can still be had, in order, and then nothing is left."""
+        self.waiting.close()
+        if self.listening is not None:
+            self.listening.close()
         if sys.exc_info()[0] is not None:
             return  # the example has failed; what is left tells nothing new
         configure(self.broker, KEYS, status=QueueStatus.ACTIVE)

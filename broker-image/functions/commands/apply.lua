@@ -31,7 +31,8 @@ end
 local function check(s, now, argv, operation, place, its, taken)
   local name, on, from, to = unpack(operation)
   if name == 'send' then
-    local _, no = take_in(on, now, argv, from + 1, to, argv[from], true)
+    local no, id = may_take_in(on, argv, from + 1, to, argv[from])
+    operation[5] = id
     return no
   end
   if on ~= s or (name == 'abandon' and argv[from] ~= 'counted' and argv[from] ~= 'uncounted') then
@@ -105,9 +106,9 @@ command('pq_apply', function(queue, argv)
   if no then return no end
   local reply = {}
   for place = 1, #operations do
-    local name, on, from, to = unpack(operations[place])
+    local name, on, from, to, id = unpack(operations[place], 1, 5)
     if name == 'send' then
-      reply[place] = take_in(on, now, argv, from + 1, to, argv[from])[1]
+      reply[place] = take_in(on, now, argv, from + 1, to, argv[from], id)[1]
     else
       reply[place] = 0
       each_lock(s, now, argv, from + TRIPLES_AT[name], to, its, function(run, first, stop)

@@ -28,8 +28,9 @@ command('pq_send', function(queue, argv)
   else
     s = load_state(queue)
   end
-  local reply, no = take_in(s, now, argv, 4, #argv, argv[3])
+  local no, id = may_take_in(s, argv, 4, #argv, argv[3])
   if no then return no end
+  local reply = take_in(s, now, argv, 4, #argv, argv[3], id)
   if sender ~= '' then remember_send(s, now, sender, last, letters, sent) end
   tidy(s)
   save(s)

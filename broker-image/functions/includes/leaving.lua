@@ -92,7 +92,7 @@ function withdraw(s, segment, first, last, part, only)
       if not absent(sequence) then
         local id = session_id_of(bodies_of(s.queue, segment, sequence, sequence)[1])
         local its = id and (only == nil or only == id) and session_of(s, id)
-        local deliveries = its and its.count > 0 and not is_deferred(s, sequence) and deliveries_in(its, sequence)
+        local deliveries = its and its.count > 0 and not is_deferred(s, sequence) and deliveries_in(s, its, sequence)
         if deliveries then
           leave_session(its)
           part(sequence, sequence, deliveries)

@@ -114,10 +114,10 @@ local function note(s, segment, place, at, sizes, expiries, from, to)
     s.expiry_mark, s.expiring = 0, 0
   end
   if place == 0 or s.marked ~= at then
-    call('APPEND', times_key(queue, segment), pack('<I2I6', place, at))
+    call(place == 0 and 'SET' or 'APPEND', times_key(queue, segment), pack('<I2I6', place, at))
     s.marked = at
   end
-  call('APPEND', sizes_key(queue, segment), sizes)
+  call('SETRANGE', sizes_key(queue, segment), place * 4, sizes)
   if expiries or s.expiry_mark ~= 0 then mark_expiries(s, segment, place, expiries, from, to) end
   local bytes, count = sum_of(sizes), to - from + 1
   s.bytes, s.messages, s.tail = s.bytes + bytes, s.messages + count, s.tail + count
@@ -301,7 +301,10 @@ function remove(s, segment, first, last, bytes)
   if count_gone + count == SEGMENT then
     s.waste, s.dead = s.waste - (bytes_gone - blanked), s.dead - count_gone
     call('UNLINK', segment_key(s.queue, segment), times_key(s.queue, segment), sizes_key(s.queue, segment))
-    if s.timed > 0 and call('UNLINK', expiry_key(s.queue, segment)) == 1 then s.timed = s.timed - 1 end
+    if s.timed > 0 and call('UNLINK', expiry_key(s.queue, segment)) == 1 then
+      s.timed = s.timed - 1
+      not_due(s, 'x' .. segment)
+    end
     call('ZREM', s.queue .. ':segments', segment)
     if count_gone > 0 then drop(s, gone_field(segment)) end
     return

@@ -26,7 +26,7 @@ local LISTS = { __index = function(its, name)
   if rawget(its, 'held') then return nil end
   local record, at = its.record, SESSION_SIZE + its.held_size
   its.held, its.front = sub(record, SESSION_SIZE + 1, at), sub(record, at + 1, at + its.front_size)
-  its.back, its.back_again = sub(record, at + its.front_size + 1), false
+  its.back, its.back_again, its.runs_held = sub(record, at + its.front_size + 1), false, false
   local lock, _, _, count = unpack_struct(SESSION, record) -- as they were
   its.was_ready, its.score = count > 0, session_score(lock, its.held, count, its.front, its.back)
   return rawget(its, name)
@@ -45,7 +45,7 @@ function session_of(s, id)
     }, LISTS)
   else
     its = { id = id, lock = 0, until_ms = 0, taken = 0, count = 0, holes = 0, chunks = 0, state_bytes = 0, held = '',
-      front = '', back = '', record = false, was_ready = false, back_again = false, score = false }
+      front = '', back = '', record = false, was_ready = false, back_again = false, score = false, runs_held = false }
   end
   s.its_sessions[id] = its
   return its
@@ -131,9 +131,26 @@ function take_front(its, count)
   end
 end
 
--- The deliveries of a message that is stored and belongs to this session, nil where it is not ready.
-function deliveries_in(its, sequence)
-  if sequence > its.taken then return 0 end
+-- Whether a receiver holds a message in this session.
+local function is_held_in(s, its, sequence)
+  if not its.runs_held then
+    local runs = {}
+    for at = 1, #its.held, 6 do runs[#runs + 1] = run_of(s, (unpack_struct('<I6', its.held, at))) or nil end
+    its.runs_held = runs
+  end
+  for i = 1, #its.runs_held do
+    local run = its.runs_held[i]
+    if sequence >= run.first and sequence < run.first + run.count and holds(run, sequence - run.first) then return true end
+  end
+  return false
+end
+
+-- The deliveries of a message that is stored, not deferred, and belongs to this session; nil where it is not ready. What was
+-- deferred once may be held although it is beyond `taken`, which is forgotten with the session's record.
+function deliveries_in(s, its, sequence)
+  if sequence > its.taken then
+    return (its.held == '' or not is_held_in(s, its, sequence)) and 0 or nil
+  end
   merge_back(its)
   for at = 1, #its.front, ENTRY_SIZE do
     local first, count, deliveries = unpack_struct(ENTRY, its.front, at)

@@ -94,16 +94,19 @@ function without_duplicates(argv, from, to, duplicate)
   return rest, places
 end
 
--- Stores argv[from..to] but for duplicates, or refuses: reply, or nil and a refusal. `check`: only looks whether it may.
-function take_in(s, now, argv, from, to, fingerprints, check)
+-- Whether argv[from..to] may be taken in: nil, or a refusal. Their session comes second.
+function may_take_in(s, argv, from, to, fingerprints)
   local no, id = may_store(s, argv, from, to)
-  if no then return nil, no end
-  local detects = s.config.dedupe_ms > 0
-  if (fingerprints ~= '' or detects) and #fingerprints ~= (to - from + 1) * FINGERPRINT then
-    return nil, refusal('BADCALL', 'this queue detects duplicates: 12 bytes of fingerprint for each message are needed')
+  if no then return no end
+  if (fingerprints ~= '' or s.config.dedupe_ms > 0) and #fingerprints ~= (to - from + 1) * FINGERPRINT then
+    return refusal('BADCALL', 'this queue detects duplicates: 12 bytes of fingerprint for each message are needed')
   end
-  if check then return {} end
-  if not detects then return { store(s, now, argv, from, to, id), now } end
+  return nil, id
+end
+
+-- Stores argv[from..to], which may be taken in, but for duplicates; returns the reply.
+function take_in(s, now, argv, from, to, fingerprints, id)
+  if s.config.dedupe_ms == 0 then return { store(s, now, argv, from, to, id), now } end
   local duplicate, new = duplicates_in(s, now, fingerprints)
   remember_ids(s, now, new)
   if not duplicate then return { store(s, now, argv, from, to, id), now } end
