@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from harness import consistency
-from harness.crash_load import ACTIVE, DEAD, DEFERRED, GONE, LATEST_S, LOCK_MS, NEVER_STORED, Client, Ledger
+from harness.crash_load import LATEST_S, Client
 from harness.deliveries import body_of, configure, drain, peeked, placed
+from harness.ledger import ACTIVE, DEAD, DEFERRED, GONE, LOCK_MS, NEVER_STORED, Ledger
 from harness.redis_servers import Broker, running_broker
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker

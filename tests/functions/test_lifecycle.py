@@ -11,25 +11,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import pytest
-import redis
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from harness import consistency, stored_forms
+from harness.agreement import PATHS
 from harness.clock import Clock, clocked_library
 from harness.deliveries import LOCK_MS, configure
-from harness.partition_model import (
-    DEAD_LETTERS,
-    ROOT,
-    TRANSFER_DEAD_LETTERS,
-    TRANSFERS,
-    Kept,
-    PartitionModel,
-    Settings,
-)
+from harness.message_life import DEAD_LETTERS, ROOT, TRANSFER_DEAD_LETTERS, TRANSFERS, Kept, Settings
+from harness.partition_model import PartitionModel
 from harness.redis_servers import Broker, running_broker
-from harness.side_by_side import PATHS, SideBySide
+from harness.side_by_side import SideBySide
 from harness.stored_forms import HAS_TIME_TO_LIVE, IS_SCHEDULED
 from harness.waiting import Waiting
 from partitionedqueue.broker import calls
@@ -88,16 +81,7 @@ class PartitionMachine(RuleBasedStateMachine):
         self.broker.call(calls.claim_open(KEYS, "g", "o", 2**39))
         self.log: list[int] = []
         self.base = 0
-        self.listening: redis.Redis | None = None
-        self.listen()
-
-    def listen(self) -> None:
-        """Anew where the server was away: then whoever waits asks again."""
-        if self.listening is not None:
-            self.waiting.close()
-            self.listening.close()
-        self.listening = self.server.connect()
-        self.waiting = Waiting(self.both, self.listening)
+        self.waiting = Waiting(self.both, self.server)
 
     # ---- what the rules choose from
 
@@ -446,7 +430,8 @@ class PartitionMachine(RuleBasedStateMachine):
             self.server.kill() if how == "kill" else self.server.stop()
             self.broker.close()
             self.server.start()
-            self.listen()
+            self.waiting.close()
+            self.waiting = Waiting(self.both, self.server)  # whoever was cut off asks again
 
     @invariant()
     def agree(self) -> None:
@@ -457,8 +442,6 @@ class PartitionMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Everything can still be had, in order, and then nothing is left."""
         self.waiting.close()
-        if self.listening is not None:
-            self.listening.close()
         if sys.exc_info()[0] is not None:
             return  # the example has failed; what is left tells nothing new
         configure(self.broker, KEYS, status=QueueStatus.ACTIVE)

@@ -4,117 +4,16 @@ The layout is that of docs/internals/broker.md and of the heads in broker-image/
 is stored must be in exactly one place: ready, held or returned in a run, deferred, scheduled, or claimed.
 """
 
-import re
 import struct
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
 
 from harness import stored_forms
+from harness.raw_keys import ENTRY, NEVER, RUN, SEGMENT, SESSION, Raw, Run, Session, charges, six
 from partitionedqueue.broker.blocking import BlockingBroker
-from partitionedqueue.broker.library import library_text
 
-SEGMENT = 256
-NEVER = 2**48 - 1
 BUSY = 2**52
-RUN = struct.Struct("<6s6sHH6sB")
-SESSION = struct.Struct("<6s6s6s6sIIIII")
-ENTRY = struct.Struct("<6sHH")
 RENEWED, IN_SESSION, INDEXED = 1, 2, 8
 SUB_QUEUES = ("/$DeadLetterQueue", "/$Transfer", "/$Transfer/$DeadLetterQueue")
-
-
-def _six(data: bytes, at: int = 0) -> int:
-    return int.from_bytes(data[at : at + 6], "little")
-
-
-@cache
-def _names(counters: str, before: str) -> list[str]:
-    """The names of packed counters, in their order, from the text of the library."""
-    match = re.search(
-        before + r"\s*((?:[\w.]+,\s*)*[\w.]+)\s*= unpack_struct\(" + counters + r", \w+\)", library_text()
-    )
-    assert match is not None, f"the library unpacks its {counters} in other words than this expects"
-    return [name.strip().removeprefix("s.") for name in match[1].split(",")]
-
-
-@cache
-def charges() -> dict[str, int]:
-    """What a partition is charged for each message, run, ..., from the text of the library."""
-    match = re.search(r"local CHARGE = { (.*?) }", library_text())
-    assert match is not None, "the library states its charges in other words than this expects"
-    return {name: int(bytes_) for name, _, bytes_ in (one.partition(" = ") for one in match[1].split(", "))}
-
-
-@dataclass
-class Run:
-    """A record `r<id>`."""
-
-    id: int
-    until_ms: int
-    first: int
-    count: int
-    deliveries: int
-    size: int
-    kinds: int
-    held: bytes
-
-    def sequences(self) -> list[int]:
-        whole = not self.held
-        return [self.first + i for i in range(self.count) if whole or self.held[i // 8] >> i % 8 & 1]
-
-
-@dataclass
-class Session:
-    """A record `s<session>`."""
-
-    lock: int
-    until_ms: int
-    taken: int
-    count: int
-    holes: int
-    chunks: int
-    state_bytes: int
-    held: list[int]
-    front: bytes
-    back: bytes
-
-
-@dataclass
-class Raw:
-    """The raw keys of one queue."""
-
-    broker: BlockingBroker
-    queue: str
-    fields: dict[bytes, bytes] = field(init=False)
-    counters: Counter[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        flat = self.ask("HGETALL")
-        self.fields = dict(zip(flat[::2], flat[1::2], strict=True))
-        self.counters = Counter()
-        if packed := self.fields.get(b"c"):
-            names = _names("COUNTERS", "local _,")
-            self.counters.update({name: _six(packed, 1 + 6 * i) for i, name in enumerate(names)})
-        if rare := self.fields.get(b"k"):
-            names = _names("RARE_COUNTERS", "if rare then")
-            self.counters.update({name: _six(rare, 6 * i) for i, name in enumerate(names)})
-
-    def ask(self, command: str, suffix: str = "", *words: Any) -> Any:
-        (reply,) = self.broker.raw((command, self.queue + suffix, *words))
-        return reply
-
-    def scores(self, suffix: str) -> dict[bytes, int]:
-        flat = self.ask("ZRANGE", suffix, 0, -1, "WITHSCORES")
-        return {name: int(float(score)) for name, score in zip(flat[::2], flat[1::2], strict=True)}
-
-    def named(self, letter: str) -> Iterator[tuple[str, bytes]]:
-        """The fields whose names begin with a letter, and are no word of their own."""
-        for name, value in self.fields.items():
-            if name[:1] == letter.encode() and name not in {b"c", b"k", b"config"}:
-                yield name[1:].decode(), value
 
 
 class _Check:
@@ -163,9 +62,9 @@ class _Check:
             assert len(sizes) == 4 * length, f"segment {segment} has {len(sizes) // 4} sizes, not {length}"
             record = gone.pop(str(segment), bytes(14 + SEGMENT // 8))
             bytes_gone, count_gone, blanked, bits = (
-                _six(record),
+                six(record),
                 record[6] + 256 * record[7],
-                _six(record, 8),
+                six(record, 8),
                 record[14:],
             )
             found_count = found_bytes = 0
@@ -191,7 +90,7 @@ class _Check:
         self.equal("deferred", len(self.places))
         for segment, bits in self.raw.named("h"):
             entries = self.raw.ask("GET", f":scheduled:{segment}") or b""
-            times = {entries[at] + 256 * entries[at + 1]: _six(entries, at + 2) for at in range(0, len(entries), 8)}
+            times = {entries[at] + 256 * entries[at + 1]: six(entries, at + 2) for at in range(0, len(entries), 8)}
             waiting = [index for index in range(SEGMENT) if bits[index // 8] >> index % 8 & 1]
             for index in waiting:
                 self.put(int(segment) * SEGMENT + index + 1, "scheduled")
@@ -202,7 +101,7 @@ class _Check:
     def look_at_runs(self) -> None:
         for name, record in self.raw.named("r"):
             until, first, count, deliveries, size, kinds = RUN.unpack_from(record)
-            run = Run(int(name), _six(until), _six(first), count, deliveries, _six(size), kinds, record[RUN.size :])
+            run = Run(int(name), six(until), six(first), count, deliveries, six(size), kinds, record[RUN.size :])
             self.runs[run.id] = run
             assert run.id <= self.counters["run"]
             assert run.sequences(), f"run {run.id} holds nothing"
@@ -274,9 +173,9 @@ class _Check:
     def _session(record: bytes) -> Session:
         lock, until, taken, count, holes, chunks, state, held, front = SESSION.unpack_from(record)
         at = SESSION.size
-        runs = [_six(record, at + i) for i in range(0, held, 6)]
+        runs = [six(record, at + i) for i in range(0, held, 6)]
         at += held
-        numbers = (_six(lock), _six(until), _six(taken), _six(count), holes, chunks, state)
+        numbers = (six(lock), six(until), six(taken), six(count), holes, chunks, state)
         return Session(*numbers, runs, record[at : at + front], record[at + front :])
 
     def _look_at_session(self, name: str, session: Session) -> int:
@@ -285,7 +184,7 @@ class _Check:
         assert len(chunks) == session.chunks
         ready, listed = [], 0
         for first, count, _ in ENTRY.iter_unpack(session.front + b"".join(chunks) + session.back):
-            for sequence in range(_six(first), _six(first) + count):
+            for sequence in range(six(first), six(first) + count):
                 listed += 1
                 if sequence in self.bodies:
                     ready.append(sequence)
@@ -320,7 +219,7 @@ class _Check:
             if marks is None:
                 continue
             timed += 1
-            starts = [(marks[at] + 256 * marks[at + 1], _six(marks, at + 2)) for at in range(0, len(marks), 8)]
+            starts = [(marks[at] + 256 * marks[at + 1], six(marks, at + 2)) for at in range(0, len(marks), 8)]
             expiries = [at for index in range(SEGMENT) for at in [[t for i, t in starts if i <= index][-1]]]
             sequences = range(segment * SEGMENT + 1, (segment + 1) * SEGMENT + 1)
             ready = [at for sequence, at in zip(sequences, expiries, strict=True) if at and self._waits(sequence)]

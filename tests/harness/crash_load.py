@@ -5,16 +5,15 @@ again under its number until the broker tells; of a settlement both outcomes are
 """
 
 import contextlib
-import itertools
 import random
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from harness import stored_forms
 from harness.deliveries import body_of, placed, stored
+from harness.ledger import ACTIVE, DEAD, DEFERRED, GONE, LOCK_MS, NEVER_STORED, Ledger
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.keys import QueueKeys
@@ -23,65 +22,7 @@ from partitionedqueue.broker.replies import Received, SessionLock, Settlement
 from partitionedqueue.model.errors import BrokerRefusal, BrokerUnavailable, LockLost, SessionLockLost
 from partitionedqueue.model.placement import BrokerAddress
 
-LOCK_MS = 2_000
 LATEST_S = 1.0  # scheduled messages come within so long
-ACTIVE, DEFERRED, DEAD, GONE, NEVER_STORED = "active", "deferred", "dead", "gone", "never stored"
-
-
-@dataclass
-class Hold:
-    """A receiver had a message from a time on, until another or until it gave it back; by the broker's clock."""
-
-    from_ms: int
-    until_ms: int
-    ended: bool = False
-
-
-@dataclass
-class Ledger:
-    """What may be where, by the bodies of the messages."""
-
-    places: dict[bytes, set[str]] = field(default_factory=dict)
-    numbers: dict[int, bytes] = field(default_factory=dict)  # sequence number → body, for ever
-    due_ms: dict[bytes, int] = field(default_factory=dict)
-    holds: dict[bytes, list[Hold]] = field(default_factory=lambda: defaultdict(list))
-    deferred: dict[int, bytes] = field(default_factory=dict)  # sequence number → body
-    wrong: list[str] = field(default_factory=list)
-    lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-
-    def numbered(self, sequence: int, body: bytes) -> None:
-        """A number belongs to one message only."""
-        if self.numbers.setdefault(sequence, body) != body:
-            self.wrong.append(f"number {sequence} is that of {self.numbers[sequence]!r} and of {body!r}")
-
-    def is_in(self, body: bytes, place: str) -> None:
-        """It is seen somewhere: it must be possible, and nothing else is possible any more."""
-        if place not in self.places.get(body, {NEVER_STORED}):
-            self.wrong.append(f"{body!r} is {place}, but was {self.places.get(body)}")
-        self.places[body] = {place}
-
-    def delivered(self, received: Received, place: str) -> None:
-        """Somebody holds these now, and nobody else does."""
-        with self.lock:
-            if time.time() * 1000 > received.locked_until_ms - LOCK_MS / 4:
-                return  # too late to tell: another one may have had it since
-            for sequence, one in placed(received.runs):
-                body = body_of(one)
-                self.numbered(sequence, body)
-                self.is_in(body, place)
-                if received.now_ms < self.due_ms.get(body, 0):
-                    self.wrong.append(f"{body!r} came before its time")
-                self.holds[body].append(Hold(received.now_ms, received.locked_until_ms))
-
-    def overlapping(self) -> list[str]:
-        """Messages that two receivers held at once."""
-        found = []
-        for body, several in self.holds.items():
-            several.sort(key=lambda hold: hold.from_ms)
-            for before, after in itertools.pairwise(several):
-                if not before.ended and before.until_ms > after.from_ms:
-                    found.append(f"{body!r} was held until {before.until_ms}, and again from {after.from_ms}")
-        return found
 
 
 class Client(threading.Thread):

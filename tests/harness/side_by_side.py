@@ -1,74 +1,21 @@
 """A broker and the model of it: each command is given to both, and what they say is compared."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from harness import stored_forms
-from harness.clock import Clock
-from harness.consistency import charges
-from harness.deliveries import PEEK_BYTES, drain, placed
-from harness.partition_model import DEAD_LETTERS, ROOT, TRANSFER_DEAD_LETTERS, TRANSFERS, Kept, PartitionModel, Refused
+from harness.agreement import PATHS, Agreement
+from harness.deliveries import placed
+from harness.message_life import ROOT, Kept, Refused
 from partitionedqueue.broker import calls
-from partitionedqueue.broker.blocking import BlockingBroker
-from partitionedqueue.broker.calls import Call
-from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.broker.operations import Operation, SendOperation, dead_letter_changes
-from partitionedqueue.broker.refusals import REFUSALS
 from partitionedqueue.broker.replies import Received, ReceivedPlaces, Run, SessionLock, Settlement
-from partitionedqueue.model.errors import BrokerRefusal
-from partitionedqueue.model.lifecycle import Move, State
+from partitionedqueue.model.lifecycle import Move
 from partitionedqueue.model.limits import RECEIVE_BYTES_DEFAULT
 from partitionedqueue.model.stored_message import enqueued_times
 
-PATHS = (ROOT, DEAD_LETTERS, TRANSFERS, TRANSFER_DEAD_LETTERS)
-CODE_OF = {kind: code for code, kind in REFUSALS.items() if code != "OOM"}
 
-
-def _times(first: int, count: int, marks: bytes) -> list[int]:
-    return enqueued_times(first, count, marks)
-
-
-class SideBySide:
-    """One partition of one queue, twice."""
-
-    def __init__(
-        self, broker: BlockingBroker, keys: QueueKeys, clock: Clock, model: PartitionModel, quota: int
-    ) -> None:
-        self.broker = broker
-        self.model = model
-        self.clock = clock
-        self.quota = quota
-        self.keys = {ROOT: keys, DEAD_LETTERS: keys.dead_letters, TRANSFERS: keys.transfers}
-        self.keys[TRANSFER_DEAD_LETTERS] = keys.transfers.dead_letters
-        self.runs_given: dict[str, set[int]] = {path: set() for path in PATHS}
-        self.deliveries_shown: dict[str, dict[int, int]] = {}
-
-    # ---- asking both
-
-    def _outcome(self, call: Call[Any]) -> tuple[str, Any]:
-        try:
-            return "", self.broker.call(call)
-        except BrokerRefusal as refusal:
-            return CODE_OF[type(refusal)], None
-
-    @staticmethod
-    def _expected(what: Callable[[], Any]) -> tuple[str, Any]:
-        try:
-            return "", what()
-        except Refused as refused:
-            return refused.code, None
-
-    def both(self, call: Call[Any], what: Callable[[], Any]) -> Any:
-        """The broker's reply, None for a refusal; the model refuses the same, or gives the same."""
-        code, reply = self._outcome(call)
-        expected_code, expected = self._expected(what)
-        name = call.words[1]
-        assert code == expected_code, f"{name!r}: the broker says {code or 'yes'}, the model {expected_code or 'yes'}"
-        assert reply == expected, f"{name!r}: the broker says {reply}, the model {expected}"
-        return reply
-
-    def let_time_pass(self, ms: int) -> None:
-        self.model.let_time_pass(self.clock.advance(ms))
+class SideBySide(Agreement):
+    """The commands."""
 
     # ---- commands whose replies have the broker's own numbers in them
 
@@ -104,12 +51,6 @@ class SideBySide:
             return
         assert (reply.duplicates, reply.enqueued_time_ms) == (duplicates, self.clock.now_ms)
         assert (first == 0) == (len(duplicates) == len(messages))
-
-    def _room(self, messages: int) -> int | None:
-        """How many bytes so many messages may have."""
-        if not self.quota:
-            return None
-        return self.quota - self.broker.call(calls.totals(self.keys[ROOT])).charge - charges()["message"] * messages
 
     def receive(
         self,
@@ -189,7 +130,7 @@ class SideBySide:
     def _number_those_new(self, path: str, reply: Received) -> None:
         """What has come to its place in this very call is told to the model."""
         for run in reply.runs:
-            times = _times(run.first, len(run.messages), run.marks)
+            times = enqueued_times(run.first, len(run.messages), run.marks)
             for place, one in enumerate(run.messages):
                 if run.first + place not in self.model.queues[path].used:
                     self.model.number(path, run.first + place, one, times[place])
@@ -217,7 +158,7 @@ class SideBySide:
             assert run.lock not in self.runs_given[path], "a run's number is used again"
             if run.lock:
                 self.runs_given[path].add(run.lock)
-            times = _times(run.first, len(run.messages), run.marks)
+            times = enqueued_times(run.first, len(run.messages), run.marks)
             for place, one in enumerate(run.messages):
                 kept = self.model.queues[path].messages[run.first + place]
                 assert (one, times[place]) == (kept.stored, kept.enqueued_ms)
@@ -227,13 +168,6 @@ class SideBySide:
                 else:
                     self.model.hold(kept, run.lock, reply.locked_until_ms, session)
         return got
-
-    def _locked_until(self, lock_ms: int, session: SessionLock | None) -> int:
-        if lock_ms == 0:
-            return 0
-        if session is not None:
-            return self.model.sessions[session.session_id].locked_until_ms
-        return self.clock.now_ms + (self.model.settings.lock_ms if lock_ms < 0 else lock_ms)
 
     def accept(self, session_id: str, lock_ms: int) -> SessionLock | None:
         """Accept a session, or the next one."""
@@ -353,67 +287,6 @@ class SideBySide:
             at = part.next
         expected = [(n, state) for n, state, _, _ in self.model.shown(path, states, session) if n >= start]
         assert shown == expected
-
-    # ---- the same in every respect
-
-    def agree(self) -> None:
-        """Have all due work done; then everything that can be seen is the same."""
-        due = drain(self.broker, self.keys[ROOT], self.clock.now_ms)
-        event = self.model.next_event(PATHS)
-        assert event is None or 0 <= due <= event, f"pq_sweep would be back at {due}, but something is due at {event}"
-        for path in PATHS:
-            self._shows_the_same(path)
-        totals = self.broker.call(calls.totals(self.keys[ROOT]))
-        model = self.model
-        assert totals.bytes == model.bytes()
-        assert totals.dead_letters == len(model.queues[DEAD_LETTERS].messages)
-        assert totals.transfers == len(model.queues[TRANSFERS].messages)
-        assert totals.transfer_dead_letters == len(model.queues[TRANSFER_DEAD_LETTERS].messages)
-        assert totals.sessions == len(model.acceptable_sessions())
-        assert totals.sessions_locked == sum(1 for session in model.sessions.values() if session.lock)
-        in_order = model.root.in_order()
-        assert totals.oldest == (in_order[0].enqueued_ms if in_order else 0)
-        if model.settings.sessions:
-            listed = self.broker.call(calls.list_sessions(self.keys[ROOT], most=1000))
-            assert len(listed) == len(set(listed))
-            assert set(listed) == model.listed_sessions(), f"{listed} are listed, not {model.listed_sessions()}"
-
-    def _shown(self, path: str) -> list[tuple[int, int, int, bytes]]:
-        """All that peek shows; what is new there is told to the model."""
-        queue, keys, start = self.model.queues[path], self.keys[path], 1
-        self.deliveries_shown[path] = {}
-        shown: list[tuple[int, int, int, bytes]] = []
-        while start:
-            part = self.broker.call(calls.peek(keys, from_sequence=start, most=1000, bytes_most=PEEK_BYTES))
-            start = part.next
-            for run in part.runs:
-                times = _times(run.first, len(run.messages), run.marks)
-                for place, one in enumerate(run.messages):
-                    sequence = run.first + place
-                    if sequence not in queue.used:
-                        self.model.number(path, sequence, one, times[place])
-                    shown.append((sequence, int(run.state), times[place], one))
-                    self.deliveries_shown[path][sequence] = run.deliveries
-        return shown
-
-    def _shows_the_same(self, path: str) -> None:
-        queue, keys = self.model.queues[path], self.keys[path]
-        assert self._shown(path) == self.model.shown(path)
-        for kept in queue.messages.values():
-            known = kept.state is State.DEFERRED or (kept.state is State.READY and not kept.session)
-            shown, expected = self.deliveries_shown[path][kept.sequence], kept.deliveries if known else 0
-            assert shown == expected, (
-                f"{path!r} {kept.sequence} shows {shown} deliveries, not {expected}, as {kept.state}"
-            )
-        assert not queue.arriving, f"{path!r} lacks {queue.arriving}"
-        totals = self.broker.call(calls.totals(keys))
-        assert queue.used == set(range(1, totals.last + 1)), "numbers were left out"
-        assert totals.messages == len(queue.messages)
-        assert totals.ready == len(queue.of(State.READY))
-        assert totals.locked == len(queue.of(State.LOCKED, State.DEFERRED_LOCKED))
-        assert totals.deferred == len(queue.of(State.DEFERRED))
-        assert totals.scheduled == len(queue.of(State.SCHEDULED))
-        assert totals.claimed == len(queue.of(State.CLAIMED))
 
     # ---- commands that are repeated until they have done all
 

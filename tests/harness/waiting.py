@@ -1,11 +1,10 @@
-"""Receivers that wait: they listen, ask, and ask again when they are woken or when the broker said so. Do they miss anything?"""
+"""Receivers that wait: they listen, ask, and ask again when woken or when the broker said. Do they miss anything?"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import redis
-
-from harness.partition_model import DEAD_LETTERS, ROOT
+from harness.message_life import DEAD_LETTERS, ROOT
+from harness.redis_servers import Broker
 from harness.side_by_side import SideBySide
 from partitionedqueue.broker import calls
 from partitionedqueue.model.lifecycle import State
@@ -14,8 +13,9 @@ from partitionedqueue.model.lifecycle import State
 class Ear:
     """Listens to some channels."""
 
-    def __init__(self, client: redis.Redis, *channels: str) -> None:
-        self._heard = client.pubsub()  # type: ignore[no-untyped-call]  # redis-py's
+    def __init__(self, server: Broker, *channels: str) -> None:
+        self._client = server.connect()
+        self._heard = self._client.pubsub()  # type: ignore[no-untyped-call]  # redis-py's
         self._heard.subscribe(*channels)
 
     def heard(self) -> list[tuple[str, str]]:
@@ -32,6 +32,7 @@ class Ear:
 
     def close(self) -> None:
         self._heard.close()
+        self._client.close()
 
 
 @dataclass
@@ -44,10 +45,10 @@ class Waiter:
 class Waiting:
     """Those who wait for a queue, its dead letters, its next session, or in a session of theirs."""
 
-    def __init__(self, both: SideBySide, client: redis.Redis) -> None:
+    def __init__(self, both: SideBySide, server: Broker) -> None:
         self._both = both
         self._channels = {both.keys[path].wake: path for path in (ROOT, DEAD_LETTERS)}
-        self._ear = Ear(client, *self._channels)
+        self._ear = Ear(server, *self._channels)
         self._waiters: dict[tuple[str, str], Waiter] = {}
 
     def close(self) -> None:

@@ -27,6 +27,7 @@ command('pq_accept_session', function(queue, argv)
     id = first[1]
   end
   local its = session_of(s, id)
+  s.work = 0
   if its.lock > 0 and its.until_ms <= now or its.lock == 0 and its.held ~= '' then leave_lock(s, its, true) end
   if its.lock > 0 or its.held ~= '' then
     save(s)

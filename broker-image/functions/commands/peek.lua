@@ -6,6 +6,7 @@
 --        deferred and of returned ones; otherwise 0), enqueued-time marks, {message, message, ...}}
 --        next: the sequence number to go on from; 0: this was all
 local SEGMENTS_A_PEEK = 64
+local PEEK_BYTES_READ = 4194304 -- in one call, shown or not
 
 -- State and deliveries of each message of a segment from `sequence` on: a function of a sequence number, nil where it is gone.
 local function states_in(s, segment)
@@ -15,20 +16,19 @@ local function states_in(s, segment)
   local returned = {}
   if s.returned > 0 then
     local ids = call('ZRANGE', s.queue .. ':returned', base, base + SEGMENT - 1, 'BYSCORE')
-    for i = 1, #ids do returned[i] = run_of(s, ids[i]) end
+    for i = 1, #ids do
+      local run = run_of(s, ids[i])
+      each_stretch(run, function(first, last)
+        for sequence = first, last do returned[sequence] = run.deliveries end
+      end)
+    end
   end
   return function(sequence)
     local index = sequence - base
     if bit_is_set(gone, index) then return nil end
     if deferred[index] then return 1, deferred[index] end
     if scheduled and bit_is_set(scheduled, index) then return 2, 0 end
-    for i = 1, #returned do
-      local run = returned[i]
-      if sequence >= run.first and sequence < run.first + run.count and holds(run, sequence - run.first) then
-        return 0, run.deliveries
-      end
-    end
-    return 0, 0
+    return 0, returned[sequence] or 0
   end
 end
 
@@ -41,7 +41,7 @@ command('pq_peek', function(queue, argv)
   local wanted = states == '' and { true, true, true }
     or { string.find(states, 'a') ~= nil, string.find(states, 'd') ~= nil, string.find(states, 's') ~= nil }
   local s = load_state(queue)
-  local reply, seen, bytes = { 0 }, 0, 0
+  local reply, seen, bytes, read = { 0 }, 0, 0, 0
   local segments = call('ZRANGE', queue .. ':segments', segment_of(from), '+inf', 'BYSCORE', 'LIMIT', 0, SEGMENTS_A_PEEK)
   for i = 1, #segments do
     local segment = tonumber(segments[i])
@@ -52,6 +52,9 @@ command('pq_peek', function(queue, argv)
       local state, deliveries = state_in(sequence)
       if not state or not wanted[state + 1] then
         sequence = sequence + 1
+      elseif read > PEEK_BYTES_READ then
+        reply[1] = sequence
+        return reply
       else
         local first, last = sequence, sequence
         while last < stop and last - first < 15 and last - first + 1 < most - seen do
@@ -61,6 +64,7 @@ command('pq_peek', function(queue, argv)
         end
         local bodies, fitting = bodies_of(queue, segment, first, last), {}
         local run_first = first
+        for j = 1, #bodies do read = read + #bodies[j] end
         local function show()
           if #fitting == 0 then return end
           reply[#reply + 1] = { run_first, state, deliveries,

@@ -46,11 +46,11 @@ command('pq_purge', function(queue, argv)
       end
     end
     if active then
-      withdraw(s, segment, base, last, function(first, till)
+      local cut = withdraw(s, segment, base, last, function(first, till)
         remove(s, segment, first, till, bytes_of(s.queue, segment, first, till))
         s.work = s.work + 1
       end)
-      if s.work >= WORK_A_CALL then
+      if cut then
         next_segment = segment
         break
       end

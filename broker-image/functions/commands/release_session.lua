@@ -9,7 +9,7 @@ command('pq_release_session', function(queue, argv)
   local s = load_state(queue, 's' .. argv[1])
   local its, no = held_session(s, now, argv[1], argv[2])
   if not its then return no or refusal('BADCALL', 'pq_release_session takes a session') end
-  s.work = -HELD_MOST -- all of it: what a session can hold is bounded
+  s.work = -NEVER -- all of it: what a session can hold is bounded
   leave_lock(s, its, false)
   save(s)
   return 1

@@ -45,7 +45,7 @@ function fenced(group, owner)
 end
 
 -- Takes up to `most` messages off the front of a log, piece by piece within segments: part(first, last, deliveries).
--- Returns how many. Whole pieces only up to RUNS_A_CALL of them: the caller comes back for the rest.
+-- Returns how many. Whole pieces only up to RUNS_A_CALL of them, or until part says false: the caller comes back for the rest.
 function pop_entries(queue, group, most, part)
   local key, taken, parts = log_key(queue, group.name), 0, 0
   while taken < most and parts < RUNS_A_CALL do
@@ -56,9 +56,8 @@ function pop_entries(queue, group, most, part)
     local done = 0
     while done < wanted and parts < RUNS_A_CALL do
       local last = min(first + wanted - 1, (segment_of(first + done) + 1) * SEGMENT)
-      part(first + done, last, deliveries)
+      parts = part(first + done, last, deliveries) == false and RUNS_A_CALL or parts + 1
       done = last - first + 1
-      parts = parts + 1
     end
     if done == count then
       call('LPOP', key)
@@ -75,6 +74,7 @@ end
 function give_back_claims(s, group)
   s.claimed = s.claimed - pop_entries(s.queue, group, group.next - group.base, function(first, last, deliveries)
     give_back(s, first, last, deliveries + 1, false, nil, true)
+    return s.work < WORK_A_CALL
   end)
 end
 

@@ -28,7 +28,7 @@ end
 -- Ready messages of a segment that have expired leave. Those that are held, deferred or claimed come back here when they are
 -- given back; Azure's rule too: what is locked or deferred does not expire meanwhile.
 local function expire_segment(s, now, segment)
-  local base, next_at = segment * SEGMENT + 1, NEVER
+  local base, next_at, cut = segment * SEGMENT + 1, NEVER, false
   local marks = call('GET', expiry_key(s.queue, segment)) or ''
   each_mark(marks, segment, base, base + SEGMENT - 1, function(first, last, at)
     if at == 0 then return end
@@ -36,10 +36,9 @@ local function expire_segment(s, now, segment)
       if last > s.head or s.config.has_sessions or s.returned > 0 then next_at = min(next_at, at) end
       return
     end
-    if s.work >= WORK_A_CALL then return end
-    withdraw(s, segment, first, last, function(from, to, deliveries) expire(s, from, to, deliveries) end)
+    cut = cut or withdraw(s, segment, first, last, function(from, to, deliveries) expire(s, from, to, deliveries) end)
   end)
-  if s.work >= WORK_A_CALL then return end
+  if cut then return end
   if next_at < NEVER then add_due(s, 'x' .. segment, next_at) else not_due(s, 'x' .. segment) end
 end
 

@@ -77,8 +77,9 @@ function give_back(s, first, last, deliveries, was_deferred, its, counted)
 end
 
 -- Finds the ready messages among first..last of one segment: calls part(first, last, deliveries) for stretches of them, which
--- then are ready no more and belong to the caller; `its` is their session. Ends when there has been enough work for one call.
-function withdraw(s, segment, first, last, part, only)
+-- then are ready no more and belong to the caller. True where it was cut short, because there has been enough work for one
+-- call: what it found by then has left, so that the next call comes further.
+function withdraw(s, segment, first, last, part)
   local base = segment * SEGMENT + 1
   local gone = absent_from(s, segment)
   local scheduled = scheduled_bits(s, segment)
@@ -88,19 +89,19 @@ function withdraw(s, segment, first, last, part, only)
   last = min(last, s.tail)
   if s.config.has_sessions then
     for sequence = first, last do
-      if s.work >= WORK_A_CALL then return end
-      if not absent(sequence) then
+      if s.work >= WORK_A_CALL then return true end
+      if not absent(sequence) and not is_deferred(s, sequence) then
         local id = session_id_of(bodies_of(s.queue, segment, sequence, sequence)[1])
-        local its = id and (only == nil or only == id) and session_of(s, id)
-        local deliveries = its and its.count > 0 and not is_deferred(s, sequence) and deliveries_in(s, its, sequence)
+        local its = id and session_of(s, id)
+        local deliveries = its and its.count > 0 and deliveries_in(s, its, sequence)
         if deliveries then
           leave_session(its)
           part(sequence, sequence, deliveries)
         end
-        s.work = s.work + 0.5
+        s.work = s.work + 0.05 -- a segment of them, all held by receivers, must not be all that a call ever does
       end
     end
-    return
+    return false
   end
   if s.returned > 0 then
     local ids = call('ZRANGE', s.queue .. ':returned', base, base + SEGMENT - 1, 'BYSCORE')
@@ -138,4 +139,5 @@ function withdraw(s, segment, first, last, part, only)
       sequence = till + 1
     end
   end
+  return sequence <= last or s.work >= WORK_A_CALL
 end

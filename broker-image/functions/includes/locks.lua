@@ -90,6 +90,7 @@ function expire_lock(s, run, now)
   local returned = run.held == '' and full_bits(run.count) or run.held
   local kept_until
   if run.renewed then
+    s.work = s.work + 0.15 * run.count
     local kept = rep('\0', #returned)
     for i = 0, run.count - 1 do
       local name = renewed_name(run, run.first + i)
