@@ -46,7 +46,7 @@ BODY_BYTES = 100
 BATCH = 250
 SEND_WINDOW, RECEIVE_WINDOW = 8, 128
 CHUNK = 2_500  # messages; times are reckoned anew for each, and what is due together is so within its length
-LOAD_MS_MAX = 280_000
+LOAD_MS_MIN, LOAD_MS_MAX = 8_000, 280_000
 LEFT_MS_MIN = 2_000
 DONE_S_MAX = 240.0
 CALL_MS_MAX = 10.0
@@ -97,7 +97,7 @@ def sample_ms(lane: Lane, count: int) -> int:
     started = time.perf_counter()
     drive([lane], [[wire_of(calls.receive(keys, most=1))] * CHUNK], window=RECEIVE_WINDOW)
     received_runs(lane.replies, CHUNK)
-    estimate = 5_000 + int(1_800 * (time.perf_counter() - started) * count / CHUNK)
+    estimate = LOAD_MS_MIN + int(1_400 * (time.perf_counter() - started) * count / CHUNK)
     return min(estimate, LOAD_MS_MAX)
 
 
@@ -116,7 +116,7 @@ def load_locks(lane: Lane, count: int, *, in_order: bool) -> int:
 
 def load_ttl(lane: Lane, count: int) -> int:
     """Messages with a time to live of their own; gives when the last ends."""
-    ends = server_ms(lane) + 20_000 + count // 20
+    ends = server_ms(lane) + LOAD_MS_MIN + count // 40
     for left_ms in chunks(lane, count, "stored", before_ms=ends):
         send_all(lane, [message(time_to_live_ms=left_ms) for _ in range(BATCH)], CHUNK)
     return ends
@@ -124,7 +124,7 @@ def load_ttl(lane: Lane, count: int) -> int:
 
 def load_scheduled(lane: Lane, count: int) -> int:
     """Messages for the very same millisecond."""
-    at = server_ms(lane) + 20_000 + count // 20
+    at = server_ms(lane) + LOAD_MS_MIN + count // 40
     messages = [message(scheduled_enqueue_time_ms=at) for _ in range(BATCH)]
     for _ in chunks(lane, count, "scheduled", before_ms=at):
         send_all(lane, messages, CHUNK)
@@ -133,7 +133,7 @@ def load_scheduled(lane: Lane, count: int) -> int:
 
 def load_sessions(lane: Lane, count: int) -> int:
     """Sessions of one message, each accepted and its message held; gives when the last lock ends."""
-    ends = server_ms(lane) + 20_000 + count // SESSIONS_SHARE // 2
+    ends = server_ms(lane) + LOAD_MS_MIN + count // SESSIONS_SHARE // 4
     for left_ms in chunks(lane, count // SESSIONS_SHARE, "held", before_ms=ends):
         sends = [wire_of(calls.send(KEYS, [message(session_id=f"{left_ms}-{i}")])) for i in range(CHUNK)]
         drive([lane], [sends], window=RECEIVE_WINDOW)

@@ -127,9 +127,7 @@ class Agreement:
         for kept in queue.messages.values():
             known = kept.state is State.DEFERRED or (kept.state is State.READY and not kept.session)
             told, counted = self.deliveries_shown[path][kept.sequence], kept.deliveries if known else 0
-            assert told == counted, (
-                f"{path!r} {kept.sequence} shows {told} deliveries, not {counted}, as {kept.state}"
-            )
+            assert told == counted, f"{path!r} {kept.sequence} shows {told} deliveries, not {counted}, as {kept.state}"
         assert not queue.arriving, f"{path!r} lacks {queue.arriving}"
         totals = self.broker.call(calls.totals(keys))
         assert queue.used == set(range(1, totals.last + 1)), "numbers were left out"

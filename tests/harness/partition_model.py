@@ -15,7 +15,7 @@ from harness.message_life import DEAD_LETTERS, HELD, ROOT, TRANSFERS, Kept, Mess
 from partitionedqueue.broker.replies import SessionLock, Settlement
 from partitionedqueue.model.lifecycle import LIFECYCLE, Move, State
 
-SHOWN_AS = {State.DEFERRED: 1, State.DEFERRED_LOCKED: 1, State.SCHEDULED: 2}  # in a peek; all others are active: 0
+SHOWN_AS = {State.DEFERRED: 1, State.SCHEDULED: 2}  # in a peek; all others are active: 0
 LETTER = {State.READY: "a", State.DEFERRED: "d", State.SCHEDULED: "s"}  # for a purge, which leaves the others
 REMEMBERED_SENDS = 64
 

@@ -172,6 +172,7 @@ class SideBySide(Agreement):
     def accept(self, session_id: str, lock_ms: int) -> SessionLock | None:
         """Accept a session, or the next one."""
         code, reply = self._outcome(calls.accept_session(self.keys[ROOT], session_id, lock_ms=lock_ms))
+        self._shown(ROOT)  # what has come to its place in this very call is told to the model
         expected_code, name = self._expected(lambda: self.model.acceptable(session_id))
         assert code == expected_code, f"accept {session_id!r}: {code or 'yes'}, not {expected_code or 'yes'}"
         if reply is None:
@@ -325,6 +326,13 @@ class SideBySide(Agreement):
             return 1
 
         self.both(calls.set_session_state(self.keys[ROOT], session, value), kept)
+
+    def cancel_scheduled(self, sequences: Sequence[int]) -> None:
+        def cancelled() -> int:
+            self.model.cancel_scheduled(sequences)
+            return 1
+
+        self.both(calls.cancel_scheduled(self.keys[ROOT], sequences), cancelled)
 
     # ---- claim logs
 

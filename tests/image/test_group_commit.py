@@ -67,6 +67,7 @@ def traced(broker: Started, folder: Path) -> Iterator[Trace]:
     try:
         yield trace
     finally:
+        time.sleep(0.2)  # what a client has read already may not be written down yet
         process.send_signal(signal.SIGINT)
         process.wait(10)
         process.stderr.close()

@@ -13,7 +13,7 @@ local function session_of_all(list, from, to)
   local places = sub(list[from], 5, 16)
   for i = from + 1, to do
     local body = list[i]
-    if byte(body, 2) % 2 == 0 or (sub(body, 5, 16) ~= places or sub(body, at + 1, at + length) ~= id) and session_id_of(body) ~= id then
+    if (byte(body, 2) or 0) % 2 == 0 or (sub(body, 5, 16) ~= places or sub(body, at + 1, at + length) ~= id) and session_id_of(body) ~= id then
       return nil, refusal('SESSIONREQUIRED', 'a batch goes to one session: every message of it needs the same SessionId')
     end
   end

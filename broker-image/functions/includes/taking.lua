@@ -48,6 +48,7 @@ local function take_returned(s, now, most)
     local first, deliveries = run.first + from, run.deliveries
     local expired, last = unexpired(s, now, first, run.first + to)
     shrink_returned(s, run, first, expired > 0 and first + expired - 1 or last)
+    s.work = s.work + 0.1
     if expired == 0 then return first, last, deliveries end
     expire(s, first, first + expired - 1, deliveries)
   end
