@@ -123,6 +123,10 @@ class Choices(RuleBasedStateMachine):
 
     # ---- what is where
 
+    def something(self, *states: State) -> bool:
+        """Whether any queue has messages in these states."""
+        return any(queue.of(*states) for queue in self.model.queues.values())
+
     def queue_with(self, data: st.DataObject, *states: State) -> str:
         """A queue that has messages in these states; now and then any."""
         having = [path for path in PATHS if self.model.queues[path].of(*states)]

@@ -1,5 +1,4 @@
-"""A random history of one queue: every command, at any time, over restarts; after each the model and the
-broker agree."""
+"""A random history of one queue: every command, at any time, over restarts; after each the two sides agree."""
 
 import sys
 from typing import Any
@@ -27,8 +26,10 @@ SETTINGS: tuple[dict[str, Any], ...] = (
     {"ttl_ms": 700},
     {"dead_letter_expired": True},
     {"dead_letter_expired": False},
+    {"status": QueueStatus.RECEIVE_DISABLED},
+    {"status": QueueStatus.SEND_DISABLED},
+    *[{"status": QueueStatus.ACTIVE}] * 6,
 )
-STATUSES = (*QueueStatus, *[QueueStatus.ACTIVE] * 4)
 
 
 class PartitionMachine(Choices):
@@ -74,14 +75,21 @@ class PartitionMachine(Choices):
         self.wait(wait)
         return self.both.receive(path, most, lock_ms, bytes_most, session, by_place=by_place)
 
+    @precondition(lambda self: self.something(State.READY) or len(self.model.root.used) % 4 == 0)
     @rule(data=st.data(), wait=some_time)
     def receive(self, data: st.DataObject, wait: str) -> None:
         path = self.queue_with(data, State.READY)
         session = self.session(data, State.READY) if path == ROOT else None
         self.some_received(data, path, session, wait)
 
-    @rule(data=st.data(), wait=some_time)
-    def receive_and_settle(self, data: st.DataObject, wait: str) -> None:
+    @precondition(lambda self: self.something(State.READY))
+    @rule(data=st.data(), wait=some_time, times=st.integers(1, 3))
+    def receive_and_settle(self, data: st.DataObject, wait: str, times: int) -> None:
+        for _ in range(times):
+            self.receive_and_settle_once(data, wait)
+            self.agree()
+
+    def receive_and_settle_once(self, data: st.DataObject, wait: str) -> None:
         path = self.queue_with(data, State.READY)
         session = self.session(data, State.READY) if path == ROOT else None
         if session is None and path == ROOT and self.model.settings.sessions:
@@ -102,11 +110,13 @@ class PartitionMachine(Choices):
         self.both.settle(move, path, several, changes, session)
         self.spent += [(path, one) for one in several]
 
-    @precondition(lambda self: any(queue.of(*HELD) for queue in self.model.queues.values()))
-    @rule(data=st.data(), wait=some_time)
-    def settle(self, data: st.DataObject, wait: str) -> None:
-        path = self.queue_with(data, *HELD)
-        self.some_settled(data, path, self.session(data, *HELD) if path == ROOT else None, wait)
+    @precondition(lambda self: self.something(*HELD))
+    @rule(data=st.data(), wait=some_time, times=st.integers(1, 3))
+    def settle(self, data: st.DataObject, wait: str, times: int) -> None:
+        for _ in range(times):
+            path = self.queue_with(data, *HELD)
+            self.some_settled(data, path, self.session(data, *HELD) if path == ROOT else None, wait)
+            self.agree()
 
     @precondition(lambda self: self.spent)
     @rule(data=st.data(), move=st.sampled_from(SETTLING))
@@ -114,7 +124,7 @@ class PartitionMachine(Choices):
         path, one = data.draw(st.sampled_from(self.spent), label="settlement")
         self.both.settle(move, path, [one, one], b"", self.session(data) if path == ROOT else None)
 
-    @precondition(lambda self: any(queue.of(*HELD) for queue in self.model.queues.values()))
+    @precondition(lambda self: self.something(*HELD))
     @rule(data=st.data(), longer=st.integers(0, 9), wait=some_time)
     def renew_lock(self, data: st.DataObject, longer: int, wait: str) -> None:
         path = self.queue_with(data, *HELD)
@@ -125,7 +135,7 @@ class PartitionMachine(Choices):
             self.wait(wait)
             self.both.renew_lock(path, several, max(1, min(LOCK_MS, latest - self.model.now_ms + longer)))
 
-    @precondition(lambda self: any(queue.of(State.DEFERRED) for queue in self.model.queues.values()))
+    @precondition(lambda self: self.something(State.DEFERRED))
     @rule(data=st.data(), lock_ms=st.sampled_from([*LOCKS_MS, 0]), wait=some_time)
     def receive_deferred(self, data: st.DataObject, lock_ms: int, wait: str) -> None:
         path = self.queue_with(data, State.DEFERRED)
@@ -161,7 +171,7 @@ class PartitionMachine(Choices):
 
     # ---- sessions
 
-    @precondition(lambda self: self.model.settings.sessions or not self.sent)
+    @precondition(lambda self: self.model.settings.sessions)
     @rule(
         name=st.sampled_from(["", "", "", *SESSIONS, "dora"]), lock_ms=st.sampled_from(SESSION_LOCKS_MS), wait=some_time
     )
@@ -194,42 +204,27 @@ class PartitionMachine(Choices):
 
     # ---- an owner's commands
 
-    @rule(data=st.data(), states=st.sampled_from(["a", "d", "s", "ad", "ads"]), part=st.booleans())
-    def purge(self, data: st.DataObject, states: str, part: bool) -> None:
-        path = self.queue_with(data, State.READY, State.DEFERRED)
-        self.both.purge(path, states, max(self.model.queues[path].used, default=0) // 2 if part else 0)
-
-    @precondition(lambda self: self.model.queues[DEAD_LETTERS].of(State.READY))
-    @rule(data=st.data(), most=st.sampled_from([1, 3, 1000]), chosen=st.booleans())
-    def resubmit(self, data: st.DataObject, most: int, chosen: bool) -> None:
-        numbers = self.dead_letters(data) if chosen else []
-        self.both.resubmit(DEAD_LETTERS, most, numbers + ([10_000] if numbers and most == 3 else []))
-
-    @precondition(lambda self: self.model.queues[TRANSFER_DEAD_LETTERS].of(State.READY))
-    @rule(most=st.sampled_from([1, 1000]))
-    def resubmit_transfers(self, most: int) -> None:
-        self.both.resubmit(TRANSFER_DEAD_LETTERS, most, [])
-
-    @rule(
-        data=st.data(),
-        states=st.sampled_from(["", "a", "d", "s", "ds"]),
-        session=st.sampled_from(["", "", *SESSIONS]),
-        start=st.sampled_from([1, 2, 200, 257]),
-        bytes_most=st.sampled_from([0, 100, 700, 1 << 20]),
-    )
-    def peek(self, data: st.DataObject, states: str, session: str, start: int, bytes_most: int) -> None:
-        self.both.peek(self.queue_with(data, *State), states, session, start, bytes_most)
-
-    @rule(status=st.sampled_from(STATUSES))
-    def change_status(self, status: QueueStatus) -> None:
-        configure(self.broker, KEYS, status=status)
-        self.model.settings.status = status.value
+    @rule(data=st.data(), what=st.sampled_from(["purge", "resubmit", "resubmit", "resubmit transfers", "peek"]))
+    def look_after(self, data: st.DataObject, what: str) -> None:
+        if what == "purge":
+            states = data.draw(st.sampled_from(["a", "d", "s", "ad", "ads"]), label="states")
+            path = self.queue_with(data, State.READY, State.DEFERRED)
+            part = data.draw(st.booleans(), label="part")
+            self.both.purge(path, states, max(self.model.queues[path].used, default=0) // 2 if part else 0)
+        elif what == "resubmit":
+            numbers, most = self.dead_letters(data), data.draw(st.sampled_from([1, 3, 1000]), label="most")
+            self.both.resubmit(DEAD_LETTERS, most, numbers + ([10_000] if numbers and most == 3 else []))
+        elif what == "resubmit transfers":
+            self.both.resubmit(TRANSFER_DEAD_LETTERS, 1000, [])
+        else:
+            states = data.draw(st.sampled_from(["", "a", "d", "s", "ds"]), label="states")
+            session = data.draw(st.sampled_from(["", "", *SESSIONS]), label="session")
+            start = data.draw(st.sampled_from([1, 2, 200, 257]), label="from")
+            bytes_most = data.draw(st.sampled_from([0, 100, 700, 1 << 20]), label="bytes")
+            self.both.peek(self.queue_with(data, *State), states, session, start, bytes_most)
 
     @rule(change=st.sampled_from(SETTINGS))
     def change_a_setting(self, change: dict[str, Any]) -> None:
-        self.set(change)
-
-    def set(self, change: dict[str, Any]) -> None:
         configure(self.broker, KEYS, **change)
         for name, value in change.items():
             setattr(self.model.settings, name, value)
@@ -289,7 +284,7 @@ class PartitionMachine(Choices):
         if sys.exc_info()[0] is not None:
             return  # the example has failed; what is left tells nothing new
         configure(self.broker, KEYS, status=QueueStatus.ACTIVE)
-        self.model.settings.status = QueueStatus.ACTIVE.value
+        self.model.settings.status = QueueStatus.ACTIVE
         if self.log:
             self.both.acknowledge(self.base, self.log)
         self.both.empty()

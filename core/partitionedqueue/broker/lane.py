@@ -73,6 +73,7 @@ class Lane:
         self._id = uuid.uuid4().hex
         self._numbers = itertools.count(1)
         self._tail = 0  # the last sequence number that is known of
+        self._plain_sends = 0  # that are to come before one goes past Lua again
         self._under_way = 0  # messages that will stand behind it, if all goes well
         self._buffers: dict[str | None, deque[Pending]] = {}  # by session
         self._task: asyncio.Task[None] | None = None
@@ -192,9 +193,11 @@ class Lane:
             delay = min(delay * 2, limits.RECONNECT_DELAY_S_MAX)
 
     def _call(self, stored: list[bytes], fingerprints: bytes, session: str | None, number: int) -> Call[SendResult]:
-        """Larger batches go past Lua, to where the tail is thought to be."""
+        """Larger batches go past Lua, to where the tail is thought to be; not for a while where others move it, too."""
+        self._plain_sends = max(0, self._plain_sends - 1)
         if (
             not self._client.takes_pushes
+            or self._plain_sends
             or sum(map(len, stored)) < limits.PUSHED_BYTES_MIN
             or any(map(stored_message.is_scheduled, stored))
         ):
@@ -231,6 +234,8 @@ class Lane:
         self._down_until = 0.0
         local, place = result.first, 0
         if local:
+            if self._tail and local > self._tail + self._under_way + 1:
+                self._plain_sends = limits.SENDS_AFTER_A_WRONG_GUESS  # somebody else sends here, too
             self._tail = local + sum(len(pending.stored) for pending in batch) - len(result.duplicates) - 1
         dropped = frozenset(result.duplicates)
         for pending in batch:

@@ -72,4 +72,5 @@ SWEEP_S_MIN: Final = 0.01  # between two sweeps of a queue that is behind: other
 SWEEP_RUNG_S: Final = 1.0  # and of one whose channel rings: so late at most is what falls due sooner than was known
 SWEEPS_AT_ONCE_MAX: Final = 64  # queues of one broker
 LAYOUT_WITH_PUSHES: Final = 2  # the first layout whose library takes in what is pushed past Lua
+SENDS_AFTER_A_WRONG_GUESS: Final = 16  # go through Lua: a push to the wrong place costs more than it saves
 PUSHED_BYTES_MIN: Final = 4096  # sends of so much go past Lua: below, a call more costs what they save
