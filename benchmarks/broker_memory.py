@@ -92,7 +92,7 @@ def returned(lane: Lane, messages: Sequence[bytes], *, batch: int) -> None:
 
 
 def half_settled(lane: Lane, messages: Sequence[bytes]) -> None:
-    """Received a hundred at a time, every second one completed by itself: what is left is charged to the others."""
+    """Received a hundred at a time, every second one completed by itself: what these leave is charged to the others."""
     ready(lane, messages)
     runs = [run for its in receive(lane, len(messages), BATCH) for run in its]
     places = [(run.lock, run.first + i) for run in runs for i in range(0, len(run.messages), 2)]
@@ -185,12 +185,13 @@ def taken(port: int, case: Case, messages: Sequence[bytes]) -> Taken:
         case.load(loading, messages)
         loading.socket.close()
         grown = used_bytes(with_reading) - before
-        charge = calls.totals(KEYS).parse(with_reading.ask(wire_of(calls.totals(KEYS)))).charge
+        totals = calls.totals(KEYS).parse(with_reading.ask(wire_of(calls.totals(KEYS))))
     finally:
         loading.socket.close()
         with_reading.socket.close()
-    own = sum(map(len, messages))
-    return Taken((grown - own) / len(messages), (charge - own) / len(messages))
+    if totals.messages == 0:  # layout G
+        return Taken((grown - sum(map(len, messages))) / len(messages), 0.0)
+    return Taken((grown - totals.bytes) / totals.messages, (totals.charge - totals.bytes) / totals.messages)
 
 
 def main() -> int:

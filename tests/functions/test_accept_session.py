@@ -1,7 +1,16 @@
 import pytest
 
 from harness.clock import Clock
-from harness.deliveries import accept, configure, delivery_counts, receive, received_bodies, send_one, settlements
+from harness.deliveries import (
+    accept,
+    configure,
+    delivery_counts,
+    drain,
+    receive,
+    received_bodies,
+    send_one,
+    settlements,
+)
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.keys import QueueKeys
@@ -92,6 +101,18 @@ def test_a_session_whose_messages_are_all_deferred_or_gone_is_not_next(broker: B
     broker.call(calls.defer(keys, settlements(receive(broker, keys, session=session)), session=session))
     broker.call(calls.release_session(keys, session))
     assert accept(broker, keys).session_id == "b"
+    assert broker.call(calls.accept_session(keys)).session is None
+
+
+def test_a_session_whose_oldest_message_has_expired_or_was_purged_goes_by_the_next_one(
+    broker: BlockingBroker, keys: QueueKeys, clock: Clock
+) -> None:
+    send_one(broker, keys, session_id="a", time_to_live_ms=10)
+    send_to(broker, keys, "cba")
+    clock.advance(10)
+    drain(broker, keys, clock.now_ms)
+    broker.call(calls.purge(keys, upto=2))
+    assert [accept(broker, keys).session_id for _ in range(2)] == ["b", "a"]
     assert broker.call(calls.accept_session(keys)).session is None
 
 

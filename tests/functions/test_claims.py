@@ -1,15 +1,37 @@
-import time
 from typing import Any
 
 import pytest
 
-from harness.deliveries import LOCK_MS, bodies, numbers, receive, send, settlements
+from harness.clock import Clock
+from harness.deliveries import (
+    LOCK_MS,
+    bodies,
+    configure,
+    delivery_counts,
+    locked_as,
+    numbers,
+    placed,
+    receive,
+    send,
+    send_one,
+    settlements,
+    stored,
+)
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.calls import Call
 from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.broker.replies import Claimed
-from partitionedqueue.model.errors import BrokerFault, ClaimAhead, ClaimFenced, ClaimLost
+from partitionedqueue.model import stored_message
+from partitionedqueue.model.errors import (
+    BrokerFault,
+    ClaimAhead,
+    ClaimFenced,
+    ClaimLost,
+    EntityDisabled,
+    SessionRequired,
+)
+from partitionedqueue.model.queue_spec import QueueStatus
 
 
 def claim(broker: BlockingBroker, keys: QueueKeys, start: int, most: int, group: str = "g") -> Claimed:
@@ -96,11 +118,13 @@ def test_a_newer_owner_fences_the_older(broker: BlockingBroker, keys: QueueKeys)
             broker.call(call)
 
 
-def test_a_lapsed_lease_lets_others_have_the_messages_and_counts(broker: BlockingBroker, keys: QueueKeys) -> None:
+def test_a_lapsed_lease_lets_others_have_the_messages_and_counts(
+    broker: BlockingBroker, keys: QueueKeys, clock: Clock
+) -> None:
     send(broker, keys, 600)
     opened(broker, keys)
     broker.call(calls.claim(keys, "g", "owner", 1, 0, 500))
-    time.sleep(0.01)
+    clock.advance(1)
     received = receive(broker, keys, 600)
     assert numbers(received) == list(range(1, 601))
     assert received.runs[0].delivery_count == 2
@@ -115,21 +139,21 @@ def test_a_lapsed_lease_lets_others_have_the_messages_and_counts(broker: Blockin
             broker.call(call)
 
 
-def test_a_lapsed_lease_alone_takes_nothing_away(broker: BlockingBroker, keys: QueueKeys) -> None:
+def test_a_lapsed_lease_alone_takes_nothing_away(broker: BlockingBroker, keys: QueueKeys, clock: Clock) -> None:
     send(broker, keys, 10)
     opened(broker, keys)
     broker.call(calls.claim(keys, "g", "owner", 1, 0, 10))
-    time.sleep(0.01)
+    clock.advance(1)
     send(broker, keys, 1)
     opened(broker, keys)
     assert claimed_numbers(broker, keys, 0, 10) == list(range(1, 11))
 
 
-def test_after_a_loss_the_count_goes_on_behind_it(broker: BlockingBroker, keys: QueueKeys) -> None:
+def test_after_a_loss_the_count_goes_on_behind_it(broker: BlockingBroker, keys: QueueKeys, clock: Clock) -> None:
     send(broker, keys, 10)
     opened(broker, keys)
     broker.call(calls.claim(keys, "g", "owner", 1, 0, 10))
-    time.sleep(0.01)
+    clock.advance(1)
     received = receive(broker, keys, 4)
     opened(broker, keys)
     assert claim(broker, keys, 2, 3).end == 13
@@ -163,3 +187,61 @@ def test_a_group_that_was_never_opened_says_so(broker: BlockingBroker, keys: Que
         claim(broker, keys, 0, 1, group="new")
     with pytest.raises(BrokerFault):
         broker.call(calls.claim_open(keys, "g", "", LOCK_MS))
+
+
+def test_a_queue_with_sessions_or_that_hands_nothing_out_is_not_claimed_from(broker: BlockingBroker) -> None:
+    sessions, disabled = QueueKeys("sessions"), QueueKeys("disabled")
+    configure(broker, sessions, sessions=True)
+    configure(broker, disabled, status=QueueStatus.RECEIVE_DISABLED)
+    for queue, kind in ((sessions, SessionRequired), (disabled, EntityDisabled)):
+        opened(broker, queue)
+        with pytest.raises(kind):
+            claim(broker, queue, 0, 1)
+
+
+def test_what_is_deferred_scheduled_or_expired_is_not_claimed(
+    broker: BlockingBroker, keys: QueueKeys, clock: Clock
+) -> None:
+    configure(broker, keys, dead_letter_expired=True)
+    batch = bodies(3)
+    batch += [stored(b"message 4", time_to_live_ms=10)]
+    batch += [stored(b"message 5", scheduled_enqueue_time_ms=clock.now_ms + 1000)]
+    broker.call(calls.send(keys, batch))
+    broker.call(calls.defer(keys, locked_as(receive(broker, keys, 2), [2])))
+    clock.advance(10)
+    opened(broker, keys)
+    assert claim(broker, keys, 0, 10).end == 1
+    assert claimed_numbers(broker, keys, 0, 1) == [3]
+    assert broker.call(calls.totals(keys)).dead_letters == 1
+
+
+def test_what_is_claimed_does_not_expire_until_it_is_given_back(
+    broker: BlockingBroker, keys: QueueKeys, clock: Clock
+) -> None:
+    configure(broker, keys, dead_letter_expired=True)
+    for _ in range(3):
+        send_one(broker, keys, time_to_live_ms=1000)
+    broker.call(calls.claim_open(keys, "g", "owner", 5000))
+    broker.call(calls.claim(keys, "g", "owner", 5000, 0, 2))
+    clock.advance(4999)
+    assert broker.call(calls.claim_acknowledge(keys, "g", "owner", 1)) == 0
+    assert receive(broker, keys).runs == []
+    clock.advance(1)
+    assert receive(broker, keys).runs == []
+    dead = placed(receive(broker, keys.dead_letters).runs)
+    assert sorted(stored_message.first_sequence_number(one) for _, one in dead) == [2, 3]
+
+
+def test_claims_that_lapse_at_their_last_delivery_are_dead_lettered(
+    broker: BlockingBroker, keys: QueueKeys, clock: Clock
+) -> None:
+    configure(broker, keys, max_deliveries=1)
+    send(broker, keys, 300)
+    opened(broker, keys, 1000)
+    broker.call(calls.claim(keys, "g", "owner", 1000, 0, 300))
+    clock.advance(1000)
+    while 0 <= (received := receive(broker, keys)).ask_again_ms <= clock.now_ms:
+        assert received.runs == []
+    assert received.runs == []
+    assert broker.call(calls.totals(keys)).dead_letters == 300
+    assert set(delivery_counts(receive(broker, keys.dead_letters, 300)).values()) == {1}

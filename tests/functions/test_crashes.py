@@ -20,6 +20,7 @@ from partitionedqueue.broker.keys import QueueKeys
 KEYS = QueueKeys("crashes")
 CLIENTS = 4
 ROUNDS = int(os.environ.get("PQ_CRASHES", "5"))
+REWRITES = ("--auto-aof-rewrite-min-size", "100kb", "--auto-aof-rewrite-percentage", "20")  # often under way
 ROUND_S = (0.4, 1.2)  # of load, at least and at most
 
 
@@ -73,7 +74,7 @@ def is_whole(broker: BlockingBroker, *, sessions: bool) -> None:
 def test_a_broker_that_is_killed_again_and_again_keeps_its_word(tmp_path: Path, *, sessions: bool) -> None:
     seconds = random.Random(4)
     ledger = Ledger()
-    with running_broker(tmp_path) as server:
+    with running_broker(tmp_path, settings=REWRITES) as server:
         with BlockingBroker(server.address) as broker:
             configure(broker, KEYS, sessions=sessions)
         clients = [Client(n, server.address, KEYS, ledger, sessions=sessions) for n in range(CLIENTS)]

@@ -175,6 +175,28 @@ def test_next_due_is_when_the_first_message_expires(broker: BlockingBroker, keys
     assert [number for number, _, _ in peeked(broker, keys)] == [1]
 
 
+def test_next_due_knows_a_message_that_came_when_all_before_had_expired(
+    broker: BlockingBroker, keys: QueueKeys, clock: Clock
+) -> None:
+    for _ in range(3):
+        send_one(broker, keys, time_to_live_ms=1_000)
+        clock.advance(1_000)
+        drain(broker, keys, clock.now_ms)
+        assert broker.call(calls.totals(keys)).messages == 0
+    send_one(broker, keys, time_to_live_ms=1_000)
+    assert broker.call(calls.next_due(keys)) == clock.now_ms + 1_000
+
+
+def test_next_due_knows_returned_messages_that_expire_before_those_behind_them(
+    broker: BlockingBroker, keys: QueueKeys, clock: Clock
+) -> None:
+    for ms in (5, 1_000, 2_000):
+        send_one(broker, keys, time_to_live_ms=ms)
+    broker.call(calls.abandon(keys, settlements(receive(broker, keys, 2))))
+    clock.advance(5)
+    assert drain(broker, keys, clock.now_ms) == clock.now_ms + 995
+
+
 def test_the_longest_time_to_live_is_for_ever(broker: BlockingBroker, keys: QueueKeys, clock: Clock) -> None:
     send_one(broker, keys, b"a", time_to_live_ms=2**63 - 1)
     clock.advance(100 * 366 * 86_400_000)

@@ -96,10 +96,23 @@ class Agreement:
         assert totals.sessions_locked == sum(1 for session in model.sessions.values() if session.lock)
         in_order = model.root.in_order()
         assert totals.oldest == (in_order[0].enqueued_ms if in_order else 0)
+        window_ms = model.settings.dedupe_ms
+        lately = [sent_ms for sent_ms in model.sent_ids.values() if model.now_ms - sent_ms < window_ms]
+        assert len(lately) <= totals.remembered <= 2 * len(model.sent_ids)  # of two windows, one id perhaps in both
         if model.settings.sessions:
-            listed = self.broker.call(calls.list_sessions(self.keys[ROOT], most=1000))
-            assert len(listed) == len(set(listed))
-            assert set(listed) == model.listed_sessions(), f"{listed} are listed, not {model.listed_sessions()}"
+            self._lists_the_same_sessions()
+
+    def _lists_the_same_sessions(self) -> None:
+        """Those that have something; the ones that may be accepted first, by their oldest messages."""
+        listed, expected = (
+            self.broker.call(calls.list_sessions(self.keys[ROOT], most=1000)),
+            self.model.listed_sessions(),
+        )
+        assert set(listed) == expected, f"{listed} are listed, not {expected}"
+        assert len(listed) == len(expected)
+        acceptable = self.model.acceptable_sessions()
+        oldest_first = dict.fromkeys(k.session for k in self.model.root.of(State.READY) if k.session in acceptable)
+        assert listed[: len(acceptable)] == list(oldest_first)
 
     def _shown(self, path: str) -> list[tuple[int, int, int, bytes]]:
         """All that peek shows; what is new there is told to the model."""
