@@ -57,6 +57,7 @@ class Large(PartitionMachine):
     """Bodies of which a few are a megabyte: what has gone is blanked where others stay."""
 
     settings_of_queue: ClassVar[dict[str, Any]] = {"max_deliveries": 3}
+    examples: ClassVar[int] = 10
     bodies: ClassVar[tuple[int, ...]] = (0, 60_000, 200_000)
     most_at_once: ClassVar[int] = 30
 
@@ -84,8 +85,8 @@ def test_a_broker_does_what_the_model_does(server: Broker, kind: type[PartitionM
         run_state_machine_as_test(
             kind,
             settings=settings(
-                max_examples=SEARCH or 25,
-                stateful_step_count=40,
+                max_examples=SEARCH or kind.examples,
+                stateful_step_count=100 if SEARCH else 40,
                 deadline=None,
                 derandomize=not SEARCH,
                 database=None,

@@ -4,6 +4,7 @@ from harness.clock import Clock
 from harness.deliveries import (
     accept,
     bodies,
+    body_of,
     configure,
     contents,
     delivery_counts,
@@ -21,13 +22,14 @@ from harness.deliveries import (
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.keys import QueueKeys
-from partitionedqueue.broker.replies import SessionLock
+from partitionedqueue.broker.replies import SessionLock, Settlement
 from partitionedqueue.model.errors import (
     BrokerFault,
     EntityDisabled,
     SessionLockLost,
     SessionRequired,
     SessionsNotSupported,
+    TooManyLocks,
 )
 from partitionedqueue.model.queue_spec import QueueStatus
 
@@ -213,6 +215,31 @@ def test_receive_and_delete_in_a_session_leaves_nothing_of_it(broker: BlockingBr
     broker.call(calls.release_session(keys, session))
     assert broker.call(calls.list_sessions(keys)) == ["b"]
     assert broker.call(calls.totals(keys)).messages == 2
+
+
+def test_a_session_that_holds_too_many_receives_gets_no_more_until_some_are_settled(
+    broker: BlockingBroker, keys: QueueKeys
+) -> None:
+    configure(broker, keys, sessions=True)
+    fill(broker, keys, bodies(2_100, session_id="s"))
+    session = accept(broker, keys)
+    one = calls.receive(keys, most=1, session=session)
+    received = broker.pipeline([one] * 2_048)
+    assert [number for each in received for number in numbers(each)] == list(range(1, 2_049))
+    with pytest.raises(TooManyLocks):
+        broker.call(one)
+    several = [settlement for each in received[:1000] for settlement in settlements(each)]
+    assert broker.call(calls.complete(keys, several, session=session)) == []
+    assert numbers(broker.call(one)) == [2_049]
+
+
+def test_receive_by_place_is_under_a_lock(broker: BlockingBroker, keys: QueueKeys) -> None:
+    send(broker, keys, 3)
+    with pytest.raises(BrokerFault, match="BADCALL"):
+        broker.call(calls.receive_places(keys, most=3, lock_ms=0))
+    (place,) = broker.call(calls.receive_places(keys, most=3)).places
+    assert [body_of(one) for one in broker.call(calls.bodies(keys, place))] == [b"message %d" % n for n in (1, 2, 3)]
+    assert broker.call(calls.complete(keys, [Settlement(place.lock, 1, 3)])) == []
 
 
 def test_a_thousand_expired_locks_come_back_in_order(broker: BlockingBroker, keys: QueueKeys, clock: Clock) -> None:

@@ -49,6 +49,7 @@ class Choices(RuleBasedStateMachine):
     server: ClassVar[Broker]
     broker: ClassVar[BlockingBroker]
     settings_of_queue: ClassVar[dict[str, Any]] = {}
+    examples: ClassVar[int] = 25
     bodies: ClassVar[tuple[int, ...]] = (0, 10, 300)
     most_at_once: ClassVar[int] = 300
 
@@ -92,7 +93,7 @@ class Choices(RuleBasedStateMachine):
         return Message(
             body=b"%d." % self.sent + bytes(data.draw(st.sampled_from(self.bodies), label="size")),
             session_id=session,
-            message_id=f"id {self.sent % 7}" if detects and kind % 3 else None,
+            message_id=f"id {self.sent % 5}" if detects and kind in {1, 2, 7} else None,
             time_to_live_ms=(5, 600, 50_000)[self.sent % 3] if kind in {4, 5} else None,
             scheduled_enqueue_time_ms=(
                 self.model.now_ms + (0, 3, 800, 60_000)[self.sent % 4] if kind in {5, 6} else None

@@ -22,7 +22,7 @@ function lock(s, first, last, deliveries, bytes, until_ms, its, was_deferred)
     end
     if until_ms < s.due then s.due = until_ms end
   end
-  put(s, 'r' .. id, pack(RUN, until_ms, first, last - first + 1, deliveries, bytes, kinds))
+  put(s, 'r' .. id, pack(RUN, until_ms, first, last - first + 1, min(deliveries, 65535), bytes, kinds))
   return id
 end
 

@@ -87,7 +87,7 @@ end
 
 -- Puts messages, no longer locked, among the returned ones. A new number makes their old lock tokens worthless.
 function return_run(s, first, count, deliveries, held)
-  local run = new_run(s, first, count, deliveries, 0)
+  local run = new_run(s, first, count, min(deliveries, 65535), 0)
   run.held = held
   put_run(s, run)
   s.returned = s.returned + 1
