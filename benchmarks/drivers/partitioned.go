@@ -12,9 +12,10 @@ import (
 
 // As partitionedqueue.model.limits has them; a contract of the clients, not of the wire.
 const (
-	segmentMessages  = 256
-	pushedBytesMin   = 4096
-	sendMessagesMost = 256
+	segmentMessages       = 256
+	pushedBytesMin        = 4096
+	sendMessagesMost      = 256
+	sendsAfterAWrongGuess = 16
 )
 
 const (
@@ -39,6 +40,7 @@ type respConnection struct {
 	out   *bufio.Writer
 	queue string
 	tail  int64 // the last sequence number that is known of
+	plain int   // sends that go through Lua, as others send to this queue, too
 }
 
 // Connect opens the connections; a queue needs no making.
@@ -68,7 +70,10 @@ func (p *Partitioned) joins() bool { return p.load.Batch == 0 }
 
 // ---------------------------------------------------------------- publishing
 
-type send struct{ messages, replies int }
+type send struct {
+	messages, replies int
+	guess             int64 // the last sequence number before it
+}
 
 // Publish keeps a window of messages in flight; a send is confirmed by its reply.
 func (p *Partitioned) Publish(connection, messages int) error {
@@ -81,13 +86,14 @@ func (p *Partitioned) Publish(connection, messages int) error {
 			if p.joins() {
 				batch = min(messages, p.load.Window, sendMessagesMost)
 			}
-			replies := 1
-			if batch*len(p.load.Body) >= pushedBytesMin && p.load.Pushes {
-				replies = c.push(c.tail+int64(underWay), batch, p.load.Body)
+			its := send{batch, 1, c.tail + int64(underWay)}
+			c.plain = max(0, c.plain-1)
+			if c.plain == 0 && batch*len(p.load.Body) >= pushedBytesMin && p.load.Pushes {
+				its.replies = c.push(its.guess, batch, p.load.Body)
 			} else {
 				c.send(batch, p.load.Body)
 			}
-			sends = append(sends, send{batch, replies})
+			sends = append(sends, its)
 			messages, underWay = messages-batch, underWay+batch
 		}
 		sent := sends[0]
@@ -105,7 +111,11 @@ func (p *Partitioned) Publish(connection, messages int) error {
 		if len(reply.items) < 2 || reply.items[0].number < 1 {
 			return errors.New("a send gave no sequence number")
 		}
-		c.tail = max(c.tail, reply.items[0].number+int64(sent.messages)-1)
+		first := reply.items[0].number
+		if first > sent.guess+1 {
+			c.plain = sendsAfterAWrongGuess
+		}
+		c.tail = max(c.tail, first+int64(sent.messages)-1)
 		underWay -= sent.messages
 	}
 	return nil
