@@ -5,10 +5,10 @@ UV ?= .venv/bin/uv
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 LINT = .venv/bin/ruff check && .venv/bin/ruff format --check && .venv/bin/mypy && .venv/bin/lint-imports --no-logo
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check unit functions image versions spark cli fixture bench lock clean
+.PHONY: help setup demo test check unit functions image versions spark cli cluster cluster-down fixture bench lock clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 setup: ## .venv and whatever the machine lacks (apt-get as root); ends at once when nothing has changed
 	@scripts/setup
@@ -17,7 +17,7 @@ demo: setup ## 336,776 real flights through 16 brokers and Spark, compared with 
 	@$(PY) demo/run.py
 
 test: setup ## everything: the linters, then all tests
-	@$(LINT) && $(PY) -m pytest -n 2 --dist worksteal tests
+	@$(LINT) && $(PY) -m pytest -n 3 --dist loadgroup tests
 
 check: setup ## the quick part, under a minute: linters, types, import contracts, unit and contract tests
 	@$(LINT) && $(PY) -m pytest -n 2 tests/unit tests/contract
@@ -43,11 +43,18 @@ cli: setup ## the pq command and its embedded namespace
 fixture: setup ## at a release: what a broker of this version leaves on disk, for the tests of later ones
 	@PYTHONPATH=tests $(PY) -m harness.layout_making
 
+cluster: ## a Kubernetes cluster to play with, KUBECONFIG's, kind's or one made here; in a shell: eval "$$(make cluster)"
+	@scripts/setup >&2 && PYTHONPATH=tests $(PY) -m harness.cluster up
+
+cluster-down: ## remove what `make cluster` made
+	@PYTHONPATH=tests $(PY) -m harness.cluster down
+
 bench: setup ## every benchmark, one after the other
 	@set -e; for question in benchmarks/*.py; do echo "== $$question"; $(PY) "$$question"; done
 
 lock: ## choose the newest versions that fit and write them down with their hashes
 	@$(COMPILE) --upgrade --all-extras --group dev -o requirements.lock pyproject.toml && $(COMPILE) --upgrade --group build -c requirements.lock -o requirements-build.lock
+	@set -e; for image in operator gateway spark:spark-on-k8s; do $(COMPILE) -c requirements.lock --extra $${image%%:*} -o $${image##*:}/requirements.lock pyproject.toml; done
 
 clean: ## everything that was made here
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist demo/out && find . -name __pycache__ -type d -prune -exec rm -rf {} +

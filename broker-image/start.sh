@@ -18,7 +18,7 @@
 #   PQ_CONF, PQ_LIBRARY               redis.conf and library.lua, beside this file
 # Arguments go to redis-server after all of these (but maxmemory is what the variable says). With a password, REDISCLI_AUTH too must hold it.
 # shellcheck shell=dash # sh of Debian and of busybox: POSIX and `local`
-set -u
+set -uf # PQ_BIND may be *
 
 here=$(cd "$(dirname "$0")" && pwd)
 PQ_DURABILITY=${PQ_DURABILITY:-Always}

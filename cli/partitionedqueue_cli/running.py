@@ -23,6 +23,9 @@ _NOT_YET = {
     "forward_to": "forwardTo",
     "forward_dead_lettered_messages_to": "forwardDeadLetteredMessagesTo",
     "user_metadata": "userMetadata",
+    "deletion_policy": "deletionPolicy",
+    "broker": "broker",
+    "storage": "storage",
 }
 
 

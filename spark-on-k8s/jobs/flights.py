@@ -4,6 +4,8 @@ Run it with spark-submit, or with Python alone:
 
     python flights.py --queue flights --data-dir DIR --checkpoint DIR --output DIR [--available-now]
 
+In a cluster it is `--namespace NAME` instead of `--data-dir`, and the brokers' password comes by PQ_BROKER_PASSWORD.
+
 Under --output it keeps two Parquet results, each replaced whole after every batch: `by_carrier` and `by_origin_hour`.
 For each batch that has been committed it prints one line of JSON. SIGTERM ends it in good order, with exit code 0; it
 goes on from its checkpoint.
@@ -36,6 +38,7 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--queue", required=True)
     where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--namespace", help="the cluster's namespace that the queue is in")
     where.add_argument("--brokers", help="host:port,host:port in partition order")
     where.add_argument("--data-dir", help="the folder of an embedded namespace")
     parser.add_argument("--checkpoint", required=True)
@@ -58,10 +61,9 @@ def session() -> SparkSession:
 def flights(spark: SparkSession, options: argparse.Namespace) -> DataFrame:
     """The stream of flights. A message that is no JSON stops the job: nothing is left out in silence."""
     reader = spark.readStream.format("partitionedqueue").option("queue", options.queue)
-    if options.brokers:
-        reader = reader.option("brokers", options.brokers)
-    else:
-        reader = reader.option("dataDir", options.data_dir)
+    for name, value in (("namespace", options.namespace), ("brokers", options.brokers), ("dataDir", options.data_dir)):
+        if value:
+            reader = reader.option(name, value)
     if options.max_messages_per_trigger:
         reader = reader.option("maxMessagesPerTrigger", options.max_messages_per_trigger)
     flight = f.from_json(f.col("body").cast("string"), FLIGHT, {"mode": "FAILFAST"})

@@ -1,19 +1,25 @@
 """Options of the source, parsed once at the door. Names are case-insensitive, as everywhere in Spark."""
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
+from partitionedqueue.model import limits
 from partitionedqueue.model.errors import PartitionedQueueError
+from partitionedqueue.model.manifest_fields import is_name
 from partitionedqueue.model.placement import BrokerAddress
 
 KNOWN: Final = (
-    "queue", "brokers", "dataDir", "maxMessagesPerTrigger", "claimTimeout", "brokerTimeout", "fetchSize",
+    "queue", "namespace", "brokers", "dataDir", "maxMessagesPerTrigger", "claimTimeout", "brokerTimeout", "fetchSize",
     "failOnLockLost", "username", "password",
 )  # fmt: skip
+WHERE: Final = ("namespace", "brokers", "dataDir")
+PASSWORD_VARIABLE: Final = "PQ_BROKER_PASSWORD"  # noqa: S105 -- its name; so that no password stands on a command line
+CLUSTER_USER: Final = "spark"  # whose password the operator keeps in each queue's Secret
 CLAIM_TIMEOUT_MS_DEFAULT: Final = 60_000
 CLAIM_TIMEOUT_MS_MIN: Final = 1_000  # it is renewed three times within it, by brokers that may pause for an fsync
 CLAIM_TIMEOUT_MS_MAX: Final = 24 * 3_600_000
@@ -35,7 +41,8 @@ class SourceOptions:
     """What a reader needs to know; valid."""
 
     queue: str
-    brokers: tuple[BrokerAddress, ...]  # in partition order
+    brokers: tuple[BrokerAddress, ...]  # in partition order; none yet where a namespace is given
+    namespace: str | None = None
     max_messages_per_trigger: int | None = None
     claim_timeout_ms: int = CLAIM_TIMEOUT_MS_DEFAULT
     broker_timeout_ms: int = 30_000  # a pod that was killed is back within it
@@ -45,8 +52,11 @@ class SourceOptions:
     password: str | None = field(default=None, repr=False)
 
     @classmethod
-    def parse(cls, options: Mapping[str, str]) -> Self:
-        """Read Spark's options. Raises InvalidOption, with the option's name in it."""
+    def parse(cls, options: Mapping[str, str], environment: Mapping[str, str] = os.environ) -> Self:
+        """Read Spark's options, and the password from the environment if it is not among them.
+
+        Raises InvalidOption, with the option's name in it.
+        """
         names = {name.lower(): name for name in KNOWN}
         given: dict[str, str] = {}
         for name, value in options.items():
@@ -56,10 +66,12 @@ class SourceOptions:
         queue = given.get("queue", "").strip()
         if not queue:
             raise InvalidOption("option 'queue' is missing: the name of the queue to read")
+        brokers = _brokers(queue, given)
         most = given.get("maxMessagesPerTrigger")
         return cls(
             queue=queue,
-            brokers=_brokers(queue, given),
+            brokers=brokers,
+            namespace=given.get("namespace"),
             max_messages_per_trigger=None if most is None else _whole("maxMessagesPerTrigger", most, 1, _MESSAGES_MAX),
             claim_timeout_ms=_time_ms(
                 "claimTimeout", given.get("claimTimeout", "60s"), CLAIM_TIMEOUT_MS_MIN, CLAIM_TIMEOUT_MS_MAX
@@ -69,8 +81,8 @@ class SourceOptions:
                 "fetchSize", given.get("fetchSize", str(FETCH_SIZE_DEFAULT)), FETCH_SIZE_MIN, FETCH_SIZE_MAX
             ),
             fail_on_lock_lost=_truth("failOnLockLost", given.get("failOnLockLost", "true")),
-            username=given.get("username"),
-            password=given.get("password"),
+            username=given.get("username", CLUSTER_USER if "namespace" in given else None),
+            password=given.get("password", environment.get(PASSWORD_VARIABLE)),
         )
 
 
@@ -97,12 +109,16 @@ def _time_ms(name: str, text: str, lowest: int, highest: int) -> int:
 
 
 def _brokers(queue: str, given: Mapping[str, str]) -> tuple[BrokerAddress, ...]:
-    if ("brokers" in given) == ("dataDir" in given):
+    where = [name for name in WHERE if name in given]
+    if len(where) != 1:
         raise InvalidOption(
-            f"{'both were given' if 'brokers' in given else 'neither was given'}: "
-            "give one of the options 'brokers' (host:port,host:port in partition order) and 'dataDir' (an embedded "
-            "namespace's folder)"
+            f"give {'only ' if where else ''}one of the options 'namespace' (the cluster's that the queue is in), "
+            "'brokers' (host:port,host:port in partition order) and 'dataDir' (an embedded namespace's folder)"
         )
+    if "namespace" in given:
+        if not is_name(given["namespace"], limits.NAMESPACE_CHARACTERS_MAX):
+            raise InvalidOption(f"option 'namespace' is '{given['namespace']}', which no namespace can be called")
+        return ()
     if "dataDir" in given:
         return _brokers_of_folder(queue, Path(given["dataDir"]))
     try:

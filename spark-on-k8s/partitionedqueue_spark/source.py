@@ -5,6 +5,7 @@ from pyspark.sql.types import StructType
 
 from partitionedqueue_spark import rows
 from partitionedqueue_spark.batch_reader import PartitionedQueueReader
+from partitionedqueue_spark.discovery import located
 from partitionedqueue_spark.options import SourceOptions
 from partitionedqueue_spark.stream_reader import PartitionedQueueStreamReader
 
@@ -24,8 +25,8 @@ class PartitionedQueueDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Browse: every message that is there, and none is taken."""
-        return PartitionedQueueReader(SourceOptions.parse(self.options))
+        return PartitionedQueueReader(located(SourceOptions.parse(self.options)))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 -- Spark's signature
         """Consume: messages are claimed, and gone when Spark has committed them."""
-        return PartitionedQueueStreamReader(SourceOptions.parse(self.options))
+        return PartitionedQueueStreamReader(located(SourceOptions.parse(self.options)))

@@ -144,7 +144,7 @@ def test_brokers_out_of_order_or_missing_or_of_another_queue_are_refused(spark: 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"topik": "x"}, r"unknown option 'topik'; the options are queue, brokers, dataDir"),
+        ({"topik": "x"}, r"unknown option 'topik'; the options are queue, namespace, brokers, dataDir"),
         ({"failOnLockLost": "perhaps"}, "option 'failOnLockLost' is 'perhaps'; it must be true or false"),
         ({"claimTimeout": "soon"}, "option 'claimTimeout' is 'soon'"),
         (
@@ -152,7 +152,7 @@ def test_brokers_out_of_order_or_missing_or_of_another_queue_are_refused(spark: 
             "option 'brokerTimeout' is '2h'; it must be seconds, or like 60s or 5m, from 0s to 1h",
         ),
         ({"fetchSize": "1"}, "option 'fetchSize' is '1'; it must be a whole number from 256"),
-        ({"dataDir": "/nowhere"}, "give one of the options 'brokers'"),
+        ({"dataDir": "/nowhere"}, "give only one of the options 'namespace'"),
     ],
 )
 def test_a_wrong_option_is_refused_by_name(

@@ -16,6 +16,7 @@ from partitionedqueue.model.errors import (
     EntityDisabled,
     ImmutableSetting,
     LockLost,
+    LoginRefused,
     MessageNotFound,
     Misplaced,
     PartitionedQueueError,
@@ -53,8 +54,8 @@ REFUSALS: Final[Mapping[str, type[PartitionedQueueError]]] = {
     "MISCONF": BrokerUnavailable,  # the append-only file cannot be written
     "LOADING": BrokerUnavailable,
     "BUSY": BrokerUnavailable,
-    "NOAUTH": BrokerUnavailable,
-    "WRONGPASS": BrokerUnavailable,
+    "NOAUTH": LoginRefused,
+    "WRONGPASS": LoginRefused,
     "NOPERM": BrokerFault,
 }
 

@@ -107,6 +107,10 @@ class BrokerUnavailable(PartitionedQueueError):
         self.outcome_unknown = outcome_unknown
 
 
+class LoginRefused(BrokerUnavailable):
+    """The broker does not take this user's password."""
+
+
 class BrokerTooOld(PartitionedQueueError):
     """The redis-server has no Functions: 7.0 or newer is needed."""
 

@@ -33,6 +33,22 @@ SIZES_GB_PARTITIONED: Final = (1, 2, 3, 4, 5)
 SIZES_GB_CONVENTIONAL: Final = (1, 2, 3, 4, 5, 10, 20, 40, 80)
 PARTITIONS_PER_GB: Final = 16
 
+# Kubernetes.
+PARTITIONED_ENTITIES_MAX: Final = 100  # a namespace (Azure's quota)
+# 63 characters of a label hold the StatefulSet's name and a revision's hash: NAME-broker-0123456789.
+QUEUE_NAME_CHARACTERS_MAX: Final = 45
+NAMESPACE_CHARACTERS_MAX: Final = 63  # as all of these, Kubernetes' own
+OBJECT_NAME_CHARACTERS_MAX: Final = 253
+LABEL_CHARACTERS_MAX: Final = 63
+# What a manifest's lists and texts may hold: the API server weighs its rules by these figures.
+RESOURCES_MAX: Final = 16
+POD_LABELS_MAX: Final = 64
+ANNOTATION_CHARACTERS_MAX: Final = 4_096
+TOLERATIONS_MAX: Final = 32
+IMAGE_PULL_SECRETS_MAX: Final = 16
+TOPOLOGY_SPREAD_CONSTRAINTS_MAX: Final = 16
+IMAGE_CHARACTERS_MAX: Final = 512
+
 # Sequence numbers: 64 bits, the partition in the top 16.
 SEQUENCE_BITS: Final = 48
 PARTITION_MAX: Final = 2**15 - 1  # the top bit stays clear: clients read a signed 64-bit number

@@ -1,22 +1,34 @@
 """A PartitionedQueue, parsed once at the door: what comes back needs no further checking."""
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import yaml
 
-from partitionedqueue.model import durations, limits
+from partitionedqueue.model import broker_pods, limits, placement, quantities
+from partitionedqueue.model.broker_pods import BrokerPods, Storage
 from partitionedqueue.model.errors import InvalidManifest
-
-API_VERSION: Final = "messaging.partitionedqueue.io/v1alpha1"
-KIND: Final = "PartitionedQueue"
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_NAME_CHARACTERS_MAX: Final = (
-    52  # a StatefulSet's pods carry it as a label of 63 characters, with an ordinal and a hash
+from partitionedqueue.model.manifest_fields import (
+    Choice,
+    Duration,
+    EntityName,
+    Field,
+    Flag,
+    Text,
+    Whole,
+    is_name,
+    known,
+    mapping,
+    read_all,
 )
+
+GROUP: Final = "messaging.partitionedqueue.io"
+VERSION: Final = "v1alpha1"
+API_VERSION: Final = f"{GROUP}/{VERSION}"
+KIND: Final = "PartitionedQueue"
+PLURAL: Final = "partitionedqueues"
 
 
 class PartitionLayout(StrEnum):
@@ -43,6 +55,14 @@ class QueueStatus(StrEnum):
     RECEIVE_DISABLED = "ReceiveDisabled"
 
 
+class DeletionPolicy(StrEnum):
+    """What becomes of a deleted queue's messages."""
+
+    RETAIN = "Retain"
+    DELETE_IF_EMPTY = "DeleteIfEmpty"
+    DELETE = "Delete"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueSpec:
     """One queue as its owner wants it. Durations in ms, sizes in GB."""
@@ -65,6 +85,9 @@ class QueueSpec:
     status: QueueStatus = QueueStatus.ACTIVE
     user_metadata: str | None = None
     durability: Durability = Durability.ALWAYS
+    deletion_policy: DeletionPolicy = DeletionPolicy.DELETE_IF_EMPTY
+    broker: BrokerPods = field(default_factory=BrokerPods)
+    storage: Storage = field(default_factory=Storage)
 
     @property
     def partitions(self) -> int:
@@ -85,132 +108,102 @@ class QueueSpec:
         """What Azure's clients are told."""
         return self.partitions * self.partition_gb * 1024
 
+    @property
+    def volume_size(self) -> str:
+        """The volume of one partition, as a quantity."""
+        return self.storage.size or quantities.gibibytes(placement.volume_bytes(self.partition_gb))
+
     @classmethod
     def from_manifest(cls, manifest: object, *, source: str) -> Self:
         """Read a PartitionedQueue manifest, as `kubectl apply` would take it.
 
         `source` names it in errors. Raises InvalidManifest, in one sentence that says what to do.
         """
-        reader = _Reader(source)
-        top = reader.mapping(manifest, "the manifest")
-        reader.known(top, ("apiVersion", "kind", "metadata", "spec", "status"), "")
-        if top.get("apiVersion") != API_VERSION or top.get("kind") != KIND:
-            raise reader.error(f"this is no {KIND}; write apiVersion: {API_VERSION} and kind: {KIND}")
-        metadata = reader.mapping(top.get("metadata"), "metadata")
-        name = metadata.get("name")
-        if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > _NAME_CHARACTERS_MAX:
-            raise reader.error(
-                f"metadata.name is {name!r}; use up to {_NAME_CHARACTERS_MAX} lower-case letters, digits and '-'"
-            )
-        namespace = metadata.get("namespace", "default")
-        if not isinstance(namespace, str) or not _NAME.fullmatch(namespace):
-            raise reader.error(f"metadata.namespace is {namespace!r}; use lower-case letters, digits and '-'")
-        spec = reader.mapping(top.get("spec", {}), "spec")
-        reader.known(spec, tuple(_FIELDS), "spec.")
-        values = {
-            name: read(reader, key, spec[key]) for key, (name, read) in _FIELDS.items() if spec.get(key) is not None
-        }
-        return cls(name=name, namespace=namespace, **values)._checked(reader)
+        try:
+            return cls._read(manifest)
+        except InvalidManifest as refusal:
+            raise InvalidManifest(f"{source}: {refusal}") from refusal.__cause__
 
-    def _checked(self, reader: "_Reader") -> Self:
+    @classmethod
+    def _read(cls, manifest: object) -> Self:
+        top = mapping("the manifest", manifest)
+        known(top, ("apiVersion", "kind", "metadata", "spec", "status"), "")
+        if top.get("apiVersion") != API_VERSION or top.get("kind") != KIND:
+            raise InvalidManifest(f"this is no {KIND}; write apiVersion: {API_VERSION} and kind: {KIND}")
+        metadata = mapping("metadata", top.get("metadata"))
+        name, namespace = metadata.get("name"), metadata.get("namespace", "default")
+        if not is_name(name, limits.QUEUE_NAME_CHARACTERS_MAX):
+            raise InvalidManifest(
+                f"metadata.name is {name!r}; use up to {limits.QUEUE_NAME_CHARACTERS_MAX} "
+                "lower-case letters, digits and '-', with a letter or digit at both ends, "
+                "since the names of pods are made of it"
+            )
+        if not is_name(namespace, limits.NAMESPACE_CHARACTERS_MAX):
+            raise InvalidManifest(f"metadata.namespace is {namespace!r}; use lower-case letters, digits and '-'")
+        queue = cls(name=str(name), namespace=namespace, **read_all(FIELDS, "spec", top.get("spec")))
+        queue._check()
+        return queue
+
+    def _check(self) -> None:
+        """What concerns several fields."""
         sizes = limits.SIZES_GB_PARTITIONED if self.enable_partitioning else limits.SIZES_GB_CONVENTIONAL
         if self.size_gb not in sizes:
             kind = "a partitioned queue" if self.enable_partitioning else "a queue without partitions"
-            raise reader.error(f"spec.sizeGB is {self.size_gb}; {kind} has {', '.join(map(str, sizes))}")
+            raise InvalidManifest(f"spec.sizeGB is {self.size_gb}; {kind} has {', '.join(map(str, sizes))}")
         if self.requires_session and self.forward_to is not None:
-            raise reader.error("spec.forwardTo cannot be set where spec.requiresSession is true")
-        return self
+            raise InvalidManifest("spec.forwardTo cannot be set where spec.requiresSession is true")
+        for key, target in (
+            ("forwardTo", self.forward_to),
+            ("forwardDeadLetteredMessagesTo", self.forward_dead_lettered_messages_to),
+        ):
+            if target == self.name:
+                raise InvalidManifest(f"spec.{key} is {target}; this is the queue itself; name another queue or topic")
+        self._check_room()
+
+    def _check_room(self) -> None:
+        """A broker with less than its partition may grow to fails when it is full, and cannot read its data again."""
+        if (quantities.amount(self.volume_size) or 0) < placement.volume_bytes_min(self.partition_gb):
+            raise InvalidManifest(
+                f"spec.storage.size is {self.storage.size}; a volume has at least 2Gi for each GB of its partition, "
+                "since the partition's file is written anew beside the old one"
+            )
+        memory = self.broker.resources.limits.get("memory")
+        if memory is not None and (quantities.amount(memory) or 0) < placement.maxmemory_bytes(self.partition_gb):
+            raise InvalidManifest(
+                f"spec.broker.resources has {memory}; limits.memory has at least 1280Mi for each GB of a partition, "
+                "and 64Mi: it grows so large. Give more, or leave the limit out"
+            )
 
 
-class _Reader:
-    """Reads values of a manifest, and words the refusals."""
-
-    def __init__(self, source: str) -> None:
-        self.source = source
-
-    def error(self, words: str) -> InvalidManifest:
-        return InvalidManifest(f"{self.source}: {words}")
-
-    def mapping(self, value: object, where: str) -> Mapping[str, Any]:
-        if not isinstance(value, Mapping):
-            raise self.error(f"{where} must be a mapping of names to values")
-        return value
-
-    def known(self, value: Mapping[str, Any], names: tuple[str, ...], prefix: str) -> None:
-        for name in value:
-            if name not in names:
-                raise self.error(f"unknown field {prefix}{name}; the fields are {', '.join(names)}")
-
-
-def _flag(reader: _Reader, key: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise reader.error(f"spec.{key} is {value!r}; write true or false")
-    return value
-
-
-def _text(reader: _Reader, key: str, value: object) -> str:
-    most = limits.USER_METADATA_CHARACTERS_MAX
-    if not isinstance(value, str) or len(value) > most:
-        raise reader.error(f"spec.{key} must be text of at most {most} characters")
-    return value
-
-
-def _whole(lowest: int, highest: int) -> Any:
-    def read(reader: _Reader, key: str, value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
-            raise reader.error(f"spec.{key} is {value!r}; write a whole number from {lowest} to {highest}")
-        return value
-
-    return read
-
-
-def _choice(kinds: type[StrEnum]) -> Any:
-    def read(reader: _Reader, key: str, value: object) -> StrEnum:
-        try:
-            return kinds(str(value))
-        except ValueError:
-            raise reader.error(f"spec.{key} is {value!r}; it is one of {', '.join(kinds)}") from None
-
-    return read
-
-
-def _duration(lowest: int, highest: int, example: str) -> Any:
-    def read(reader: _Reader, key: str, value: object) -> int:
-        length = durations.milliseconds(value) if isinstance(value, str) else None
-        if length is None or not lowest <= length <= highest:
-            bounds = f"from {lowest / 1000:g} s" + (f" to {highest / 1000:g} s" if highest < limits.TIME_MS_MAX else "")
-            raise reader.error(f"spec.{key} is {value!r}; write an ISO 8601 duration {bounds}, such as {example}")
-        return length
-
-    return read
-
-
-_FIELDS: Final[Mapping[str, tuple[str, Any]]] = {
-    "enablePartitioning": ("enable_partitioning", _flag),
-    "partitionLayout": ("partition_layout", _choice(PartitionLayout)),
-    "sizeGB": ("size_gb", _whole(1, max(limits.SIZES_GB_CONVENTIONAL))),
-    "requiresSession": ("requires_session", _flag),
-    "requiresDuplicateDetection": ("requires_duplicate_detection", _flag),
-    "lockDuration": ("lock_duration_ms", _duration(limits.LOCK_DURATION_MS_MIN, limits.LOCK_DURATION_MS_MAX, "PT1M")),
-    "maxDeliveryCount": ("max_delivery_count", _whole(limits.MAX_DELIVERY_COUNT_MIN, limits.MAX_DELIVERY_COUNT_MAX)),
+FIELDS: Final[Mapping[str, tuple[str, Field]]] = {
+    "enablePartitioning": ("enable_partitioning", Flag()),
+    "partitionLayout": ("partition_layout", Choice(PartitionLayout)),
+    "sizeGB": ("size_gb", Whole(1, max(limits.SIZES_GB_CONVENTIONAL))),
+    "requiresSession": ("requires_session", Flag()),
+    "requiresDuplicateDetection": ("requires_duplicate_detection", Flag()),
+    "lockDuration": ("lock_duration_ms", Duration(limits.LOCK_DURATION_MS_MIN, limits.LOCK_DURATION_MS_MAX, "PT1M")),
+    "maxDeliveryCount": ("max_delivery_count", Whole(limits.MAX_DELIVERY_COUNT_MIN, limits.MAX_DELIVERY_COUNT_MAX)),
     "defaultMessageTimeToLive": (
         "default_message_time_to_live_ms",
-        _duration(limits.TIME_TO_LIVE_MS_MIN, limits.TIME_MS_MAX, "P14D"),
+        Duration(limits.TIME_TO_LIVE_MS_MIN, limits.TIME_MS_MAX, "P14D"),
     ),
-    "deadLetteringOnMessageExpiration": ("dead_lettering_on_message_expiration", _flag),
+    "deadLetteringOnMessageExpiration": ("dead_lettering_on_message_expiration", Flag()),
     "duplicateDetectionHistoryTimeWindow": (
         "duplicate_detection_history_time_window_ms",
-        _duration(limits.DUPLICATE_DETECTION_WINDOW_MS_MIN, limits.DUPLICATE_DETECTION_WINDOW_MS_MAX, "PT10M"),
+        Duration(limits.DUPLICATE_DETECTION_WINDOW_MS_MIN, limits.DUPLICATE_DETECTION_WINDOW_MS_MAX, "PT10M"),
     ),
     "autoDeleteOnIdle": (
         "auto_delete_on_idle_ms",
-        _duration(limits.AUTO_DELETE_ON_IDLE_MS_MIN, limits.TIME_MS_MAX, "P1D"),
+        Duration(limits.AUTO_DELETE_ON_IDLE_MS_MIN, limits.TIME_MS_MAX, "P1D"),
     ),
-    "forwardTo": ("forward_to", _text),
-    "forwardDeadLetteredMessagesTo": ("forward_dead_lettered_messages_to", _text),
-    "status": ("status", _choice(QueueStatus)),
-    "userMetadata": ("user_metadata", _text),
-    "durability": ("durability", _choice(Durability)),
+    "forwardTo": ("forward_to", EntityName()),
+    "forwardDeadLetteredMessagesTo": ("forward_dead_lettered_messages_to", EntityName()),
+    "status": ("status", Choice(QueueStatus)),
+    "userMetadata": ("user_metadata", Text(limits.USER_METADATA_CHARACTERS_MAX)),
+    "durability": ("durability", Choice(Durability)),
+    "deletionPolicy": ("deletion_policy", Choice(DeletionPolicy)),
+    "broker": ("broker", broker_pods.BROKER),
+    "storage": ("storage", broker_pods.STORAGE),
 }
 
 

@@ -1,0 +1,106 @@
+"""The HTTP server: what every request passes through, how many there may be, and how it comes to its end."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from aiohttp import web
+
+from partitionedqueue_gateway import limits
+from partitionedqueue_gateway.entities.catalog import Catalog
+from partitionedqueue_gateway.entities.totals import Standings
+from partitionedqueue_gateway.rest import shapes
+from partitionedqueue_gateway.rest.api import Api
+from partitionedqueue_gateway.rest.health import Health
+from partitionedqueue_gateway.rest.metrics import Metrics
+
+_log = logging.getLogger(__name__)
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def application(catalog: Catalog, standings: Standings, health: Health) -> web.Application:
+    """All that is answered over HTTP."""
+    answered: Counter[tuple[str, int]] = Counter()
+    app = web.Application(middlewares=[_counted(answered), _bounded()], client_max_size=limits.REQUEST_BYTES_MAX)
+    for room in (health, Api(catalog, standings), Metrics(catalog, standings, answered)):
+        app.router.add_routes(room.routes())
+    return app
+
+
+@asynccontextmanager
+async def serving(app: web.Application, host: str | None, port: int) -> AsyncIterator[int]:
+    """Serve until the block ends, then give what is under way `limits.END_S_MAX`; gives the port that was taken."""
+    runner = web.AppRunner(app, access_log=None, keepalive_timeout=limits.IDLE_S_MAX, shutdown_timeout=limits.END_S_MAX)
+    await runner.setup()
+    server: asyncio.Server | None = None
+    try:
+        server = await asyncio.get_running_loop().create_server(
+            lambda: _connection(runner), host, port, reuse_address=True, backlog=limits.CONNECTIONS_MAX
+        )
+        yield int(server.sockets[0].getsockname()[1])
+    finally:
+        if server is not None:
+            server.close()
+        await runner.cleanup()
+
+
+class _Closed(asyncio.Protocol):
+    """A connection that is one too many."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport.close()
+
+
+def _connection(runner: web.AppRunner) -> asyncio.BaseProtocol:
+    server = runner.server
+    if server is None or len(server.connections) >= limits.CONNECTIONS_MAX:
+        return _Closed()
+    return server()
+
+
+def _counted(answered: Counter[tuple[str, int]]) -> Any:
+    @web.middleware
+    async def counted(request: web.Request, handler: _Handler) -> web.StreamResponse:
+        """Count answers by the route's own text: paths that somebody made up make no series."""
+        resource = request.match_info.route.resource
+        route = resource.canonical if resource is not None else "none"
+        try:
+            response = await handler(request)
+        except web.HTTPException as error:
+            reason, words = error.reason.replace(" ", ""), f"{request.method} {request.path}: {error.reason.lower()}"
+            response = web.json_response(shapes.error(reason, words), status=error.status)
+            if "Allow" in error.headers:
+                response.headers["Allow"] = error.headers["Allow"]
+        except Exception:
+            answered[route, 500] += 1
+            _log.exception("%s %s failed", request.method, request.path)
+            raise
+        answered[route, response.status] += 1
+        if not response.prepared:
+            response.headers["Cache-Control"] = "no-store"
+            response.enable_compression()
+        return response
+
+    return counted
+
+
+def _bounded() -> Any:
+    under_way = 0
+
+    @web.middleware
+    async def bounded(request: web.Request, handler: _Handler) -> web.StreamResponse:
+        """Refuse what is too much, but never the kubelet's questions."""
+        nonlocal under_way
+        if under_way >= limits.REQUESTS_AT_ONCE_MAX and request.path not in {"/healthz", "/readyz"}:
+            words = f"{under_way} requests are under way; ask again in a moment"
+            return web.json_response(shapes.error("TooManyRequests", words), status=503, headers={"Retry-After": "1"})
+        under_way += 1
+        try:
+            return await handler(request)
+        finally:
+            under_way -= 1
+
+    return bounded

@@ -1,0 +1,111 @@
+"""`python -m partitionedqueue_operator`: runs until SIGTERM, or until it must not act any more."""
+
+import asyncio
+import logging
+import signal
+import sys
+import uuid
+from functools import partial
+
+from partitionedqueue_operator import handlers
+from partitionedqueue_operator.census import Census
+from partitionedqueue_operator.cluster.access import Access
+from partitionedqueue_operator.cluster.api import Api, ApiFault
+from partitionedqueue_operator.cluster.cache import Cache
+from partitionedqueue_operator.cluster.cluster import Cluster
+from partitionedqueue_operator.cluster.kinds import QUEUES, WATCHED
+from partitionedqueue_operator.cluster.lease import Lease, LeaseLost
+from partitionedqueue_operator.cluster.operator_key import operator_key
+from partitionedqueue_operator.controller import Controller
+from partitionedqueue_operator.freshness import Freshness
+from partitionedqueue_operator.health import Health
+from partitionedqueue_operator.observed import OPERATOR
+from partitionedqueue_operator.settings import InvalidSetting, Settings
+
+_log = logging.getLogger("partitionedqueue_operator")
+_LOOK_AGAIN_S = 2.0
+
+
+async def run(settings: Settings) -> None:
+    """Watch, and act while leading, until SIGTERM. Raises what ends an operator otherwise."""
+    loop = asyncio.get_running_loop()
+    asked_to_end = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, asked_to_end.set)
+    access = await Access.find()
+    async with Api(access) as api:
+        controller = Controller(settings, (cache := Cache()), Cluster(api, cache))
+        census = Census(api, controller, handlers.selector_of, settings.watch_namespaces)
+        freshness = Freshness(WATCHED, partial(loop.call_soon_threadsafe, census.ask_for))
+        watches = handlers.Watches(settings, access, controller, freshness)
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(work)
+                for work in (
+                    Health(api, controller, freshness, census).serve(settings.port),
+                    _watch(api, watches),
+                    census.run(),
+                    _lead(settings, api, controller, census),
+                )
+            ]
+            await asked_to_end.wait()
+            _log.info("asked to end")
+            for task in reversed(tasks):  # first it leads no longer, so that another one can
+                task.cancel()
+                await asyncio.wait({task})
+
+
+async def _watch(api: Api, watches: handlers.Watches) -> None:
+    await _served(api)
+    await watches.run()
+
+
+async def _served(api: Api) -> None:
+    """Wait for the custom resource: it may be installed at the same time."""
+    while True:
+        try:
+            if await api.served(QUEUES):
+                return
+            _log.info("waiting for %s.%s to be installed", QUEUES.plural, QUEUES.group)
+        except ApiFault as fault:
+            _log.info("waiting for the API server: %s", fault)
+        await asyncio.sleep(_LOOK_AGAIN_S)
+
+
+async def _lead(settings: Settings, api: Api, controller: Controller, census: Census) -> None:
+    await _served(api)
+    await census.await_all()
+
+    async def act() -> None:
+        await controller.lead(await operator_key(api, settings.namespace))
+
+    holder = f"{settings.pod}_{uuid.uuid4().hex[:8]}"
+    await Lease(api, namespace=settings.namespace, name=OPERATOR, holder=holder).lead(act)
+
+
+def main() -> int:
+    """The program's exit code: 0 after SIGTERM, 1 where it cannot go on, 2 for its settings."""
+    try:
+        settings = Settings.from_environment()
+    except InvalidSetting as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    logging.basicConfig(
+        level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr
+    )
+    try:
+        asyncio.run(run(settings))
+    except BaseExceptionGroup as ended:
+        if (lost := ended.subgroup((LeaseLost, handlers.WatchesEnded))) is None:
+            raise
+        _log.error("stopping: %s", _first(lost))
+        return 1
+    return 0
+
+
+def _first(error: BaseException) -> BaseException:
+    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""Looks after objects whose end no watch has told: a watch that had to begin anew knows only what is still there."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from partitionedqueue_operator.cluster.api import Api, ApiFault
+from partitionedqueue_operator.cluster.kinds import WATCHED, Kind
+from partitionedqueue_operator.controller import Controller
+
+AFTER_A_LIST_S: Final = 10.0
+EVERY_S: Final = 900.0
+LOOK_AGAIN_S: Final = 0.5
+LOOKS: Final = 20
+_log = logging.getLogger(__name__)
+
+
+class Census:
+    """Compares names with the API server after a list, and now and then."""
+
+    def __init__(
+        self, api: Api, controller: Controller, selector_of: Callable[[Kind], str], namespaces: tuple[str, ...]
+    ) -> None:
+        self._api = api
+        self._controller = controller
+        self._selector_of = selector_of
+        self._namespaces = namespaces or ("",)
+        self._asked: set[Kind] = set()
+        self._wake = asyncio.Event()
+        self.complete = asyncio.Event()  # all that was there at the beginning is known
+
+    def ask_for(self, kind: Kind) -> None:
+        """A watch has begun anew."""
+        self._asked.add(kind)
+        self._wake.set()
+
+    async def await_all(self) -> None:
+        """Wait until the watches have told of everything there is: nobody may act on half of the cluster."""
+        for kind in WATCHED:
+            while missing := await self._missing(kind):
+                _log.debug("%d %s are not known yet", missing, kind.plural)
+                await asyncio.sleep(LOOK_AGAIN_S)
+        self.complete.set()
+
+    async def _missing(self, kind: Kind) -> int:
+        try:
+            there = await self._there(kind)
+        except ApiFault as fault:
+            _log.warning("%s cannot be listed: %s", kind.plural, fault)
+            return 1
+        for _ in range(LOOKS):
+            if not there - set(self._controller.cache.held(kind)):
+                return 0
+            await asyncio.sleep(LOOK_AGAIN_S)  # some of them may have gone meanwhile: then they are listed anew
+        return len(there - set(self._controller.cache.held(kind)))
+
+    async def _there(self, kind: Kind) -> set[tuple[str, str, str]]:
+        there: set[tuple[str, str, str]] = set()
+        for namespace in self._namespaces:
+            there |= await self._api.names(kind, namespace, self._selector_of(kind))
+        return there
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            try:
+                async with asyncio.timeout(EVERY_S):
+                    await self._wake.wait()
+            except TimeoutError:
+                self._asked.update(WATCHED)
+            await asyncio.sleep(AFTER_A_LIST_S)
+            self._wake.clear()
+            asked, self._asked = self._asked, set()
+            for kind in asked:
+                await self._count(kind)
+
+    async def _count(self, kind: Kind) -> None:
+        held = set(self._controller.cache.held(kind))
+        try:
+            there = await self._there(kind)
+        except ApiFault as fault:
+            _log.warning("%s cannot be listed: %s", kind.plural, fault)
+            self._asked.add(kind)
+            return
+        for namespace, name, uid in held - there:
+            _log.info("%s %s/%s has gone unnoticed", kind.name, namespace, name)
+            self._controller.lost(kind, namespace, name, uid)

@@ -1,0 +1,1 @@
+"""The one room that speaks to the API server and knows Kubernetes' client. It acts; others decide."""

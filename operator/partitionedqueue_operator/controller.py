@@ -1,0 +1,192 @@
+"""One queue at a time: look, decide, act. The level-based loop behind the watches."""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from partitionedqueue.broker import access
+from partitionedqueue_operator import reconcile, status
+from partitionedqueue_operator.brokers import Brokers
+from partitionedqueue_operator.cluster.api import ApiFault
+from partitionedqueue_operator.cluster.cache import Cache
+from partitionedqueue_operator.cluster.cluster import Cluster, NotOurs
+from partitionedqueue_operator.cluster.kinds import PODS, QUEUES, Kind
+from partitionedqueue_operator.observed import Key, Manifest, Observed, queue_of
+from partitionedqueue_operator.reconcile import Plan
+from partitionedqueue_operator.resources.secret import password
+from partitionedqueue_operator.settings import Settings
+from partitionedqueue_operator.work import Work
+
+REFUSED_AGAIN_S: Final = 30.0
+_log = logging.getLogger(__name__)
+
+
+class Controller:
+    """Takes in what the watches tell; acts only while `leading`."""
+
+    def __init__(self, settings: Settings, cache: Cache, cluster: Cluster) -> None:
+        self.cache = cache
+        self.leading = False
+        self.work = Work(self.reconcile)
+        self.brokers = Brokers(cache.pods, self.look_at)
+        self._cluster = cluster
+        self._settings = settings
+        self._operator_key = b""
+        self._conflicts: dict[Key, tuple[str, ...]] = {}
+        self._faults: dict[Key, tuple[str, ...]] = {}
+        self._written: dict[Key, float] = defaultdict(lambda: float("-inf"))
+        self._alone_since: dict[Key, datetime] = {}
+
+    async def lead(self, operator_key: bytes) -> None:
+        """Look at every queue, and go on from there until cancelled."""
+        self._operator_key = operator_key
+        self.leading = True
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.brokers.run())
+            group.create_task(self.work.run())
+            for key in self.cache.known():
+                self.work.add(key)
+
+    def look_at(self, key: Key) -> None:
+        """Something about a queue may have changed."""
+        if self.leading:
+            self.work.add(key)
+
+    def seen(self, kind: Kind, body: Manifest, *, gone: bool) -> None:
+        """A watch has told of an object, as it is now or as it was last."""
+        metadata = body["metadata"]
+        if gone:
+            self.lost(kind, metadata["namespace"], metadata["name"], metadata["uid"])
+            return
+        pods = _running(self.cache, kind, body)
+        key = self.cache.put(kind, body)
+        if key is None:
+            return
+        if kind is PODS and pods != _running(self.cache, kind, body):
+            self.brokers.poke(key)
+        self.look_at(key)
+
+    def lost(self, kind: Kind, namespace: str, name: str, uid: str) -> None:
+        """An object is gone."""
+        key = self.cache.remove(kind, namespace, name, uid)
+        if key is None:
+            return
+        if kind is PODS:
+            self.brokers.poke(key)
+        if kind is QUEUES:  # there may be room now for one that was refused
+            for neighbour in self.cache.neighbours(namespace):
+                self.look_at(neighbour)
+        self.look_at(key)
+
+    def observe(self, key: Key) -> Observed:
+        """All that is known of a queue, at this moment."""
+        queue = self.cache.queue(key)
+        children = self.cache.children(key)
+        if queue is None and children:
+            self._alone_since.setdefault(key, datetime.now(UTC))
+        else:
+            self._alone_since.pop(key, None)
+        return Observed(
+            key=key,
+            now=datetime.now(UTC),
+            queue=queue,
+            children=children,
+            pods=self.cache.pods(key),
+            claims=self.cache.claims(key),
+            reports=self.brokers.reports(key),
+            place=self.cache.place(key) if queue is not None else 0,
+            conflicts=self._conflicts.get(key, ()),
+            faults=self._faults.get(key, ()),
+            alone_since=self._alone_since.get(key),
+        )
+
+    async def reconcile(self, key: Key) -> float | None:
+        """Bring one queue nearer to what its spec says; when to look again, if nothing happens."""
+        self._conflicts.pop(key, None)
+        observed = self.observe(key)
+        plan = reconcile.plan(observed, self._settings, self._operator_key)
+        if observed.queue is None:
+            await self._settle_what_is_left(observed, plan)
+            return plan.look_again_s
+        fault = await self._make_so(key, plan)
+        if key in self._conflicts or bool(fault) != bool(observed.faults):
+            plan = reconcile.plan(self.observe(key), self._settings, self._operator_key)
+        self._see_to_brokers(key, plan)
+        again_s = await self._tell(observed, plan)
+        if fault is not None:
+            raise fault
+        refused_s = REFUSED_AGAIN_S if key in self._conflicts else None
+        return min((s for s in (again_s, plan.look_again_s, refused_s) if s is not None), default=None)
+
+    async def _make_so(self, key: Key, plan: Plan) -> ApiFault | None:
+        """Apply each object, whatever becomes of the others."""
+        conflicts, faults, first = [], [], None
+        for wanted in plan.objects:
+            try:
+                await self._cluster.make_so(key, wanted)
+            except NotOurs as conflict:
+                conflicts.append(str(conflict))
+            except ApiFault as fault:
+                if fault.namespace_ending:
+                    return None
+                first = first or fault
+                if not fault.passing:
+                    faults.append(f"{wanted['kind']} {wanted['metadata']['name']}: {fault}")
+        for kind, name in plan.unwanted:
+            await self._cluster.remove(key, kind, name)
+        _put(self._conflicts, key, conflicts)
+        _put(self._faults, key, faults)
+        return first
+
+    def _see_to_brokers(self, key: Key, plan: Plan) -> None:
+        if plan.target is not None:
+            self.brokers.see_to(key, plan.target, password(self._operator_key, key, access.OPERATOR))
+        else:
+            self.brokers.leave(key)
+
+    async def _tell(self, observed: Observed, plan: Plan) -> float | None:
+        """Write the status where it has changed; counts alone can wait."""
+        queue = self.cache.queue(observed.key)
+        if queue is None or plan.status is None or plan.status == queue.status:
+            return None
+        now = asyncio.get_running_loop().time()
+        due = self._written[observed.key] + status.pause_s(queue.status, plan.status)
+        if now < due:
+            return due - now
+        self._written[observed.key] = now
+        await self._cluster.write_status(queue, plan.status)
+        for telling in plan.tellings:
+            await self._cluster.tell(queue.key, queue.uid, telling, observed.now)
+        return None
+
+    async def _settle_what_is_left(self, observed: Observed, plan: Plan) -> None:
+        """See a deleted queue off."""
+        key = observed.key
+        self._see_to_brokers(key, plan)
+        body = observed.stateful_set
+        for telling in plan.tellings:
+            uid = reconcile.queue_uid_of(body) if body is not None else ""
+            await self._cluster.tell(key, uid, telling, observed.now)
+        for deletion in plan.deletions:
+            await self._cluster.delete(key, deletion.kind, deletion.name, deletion.uid)
+        if not observed.children:
+            for memory in (self._conflicts, self._faults, self._written, self._alone_since):
+                memory.pop(key, None)
+
+
+def _running(cache: Cache, kind: Kind, body: Manifest) -> Mapping[int, tuple[str, bool]]:
+    """Which brokers there are to speak to."""
+    if kind is not PODS:
+        return {}
+    key = queue_of(body)
+    return {n: (pod.incarnation, pod.ready) for n, pod in cache.pods(key).items()} if key is not None else {}
+
+
+def _put(memory: dict[Key, tuple[str, ...]], key: Key, words: list[str]) -> None:
+    if words:
+        memory[key] = tuple(words)
+    else:
+        memory.pop(key, None)

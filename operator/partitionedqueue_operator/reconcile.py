@@ -1,0 +1,239 @@
+"""Decides. What is seen of a queue comes in, what is to be done comes out; nothing here touches anything."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Final
+
+from partitionedqueue.broker.settings import BrokerSettings
+from partitionedqueue.model.errors import InvalidManifest
+from partitionedqueue.model.placement import QUEUE_LABEL
+from partitionedqueue.model.queue_spec import API_VERSION, KIND, QueueSpec, QueueStatus
+from partitionedqueue_operator.conditions.standing import Refusal, stand
+from partitionedqueue_operator.conditions.telling import Telling, transitions
+from partitionedqueue_operator.observed import QUEUE_UID, Key, Manifest, Observed, Queue
+from partitionedqueue_operator.resources.config_map import broker_config_map
+from partitionedqueue_operator.resources.disruption_budget import broker_disruption_budget
+from partitionedqueue_operator.resources.network_policy import broker_network_policy
+from partitionedqueue_operator.resources.secret import broker_secret
+from partitionedqueue_operator.resources.service import broker_service
+from partitionedqueue_operator.resources.stateful_set import broker_stateful_set, layout
+from partitionedqueue_operator.resources.subject import Subject
+from partitionedqueue_operator.settings import Settings
+from partitionedqueue_operator.status import status_of
+
+COUNT_AFTER_S: Final = 60.0
+"""What a deleted queue has left is counted for so long; then its volumes are kept."""
+LOOK_AGAIN_S: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerTarget:
+    """What each broker of a queue is to be told. `digest` stands for the settings."""
+
+    partitions: int
+    settings: BrokerSettings
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """An object to be deleted, and no other of its name."""
+
+    kind: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be done about a queue; None or empty leaves a thing as it is."""
+
+    objects: tuple[dict[str, Any], ...] = ()
+    deletions: tuple[Deletion, ...] = ()
+    target: BrokerTarget | None = None
+    status: dict[str, Any] | None = None
+    tellings: tuple[Telling, ...] = ()
+    look_again_s: float | None = None
+    unwanted: tuple[tuple[str, str], ...] = field(default=())  # kinds and names that must not be there any more
+
+
+def plan(observed: Observed, settings: Settings, operator_key: bytes) -> Plan:
+    """What is to be done now. Level-based: it does not matter what has happened, only how things stand."""
+    if observed.queue is None:
+        return _plan_for_what_is_left(observed)
+    if observed.queue.deleting:
+        return Plan()  # somebody else's finalizer holds it; Kubernetes removes what is owned
+    return _plan_for_queue(observed, observed.queue, settings, operator_key)
+
+
+def _plan_for_queue(observed: Observed, queue: Queue, settings: Settings, operator_key: bytes) -> Plan:
+    try:
+        spec = read_spec(queue)
+    except InvalidManifest as error:
+        return _with_status(observed, queue, None, Refusal("InvalidSpec", str(error)), None)
+    subject = Subject(queue, spec, settings)
+    target = target_of(spec)
+    if going := _still_going(observed, queue):
+        return _with_status(observed, queue, spec, going, None, look_again_s=LOOK_AGAIN_S)
+    if refusal := _refusal(observed, subject):
+        return _with_status(observed, queue, spec, refusal, target if observed.stateful_set else None)
+    made: list[Callable[[], dict[str, Any]]] = [
+        lambda: broker_secret(subject, operator_key),
+        lambda: broker_config_map(subject),
+        lambda: broker_service(subject),
+        lambda: broker_disruption_budget(subject),
+    ]
+    unwanted: tuple[tuple[str, str], ...] = ()
+    if settings.network_policies:
+        made.append(lambda: broker_network_policy(subject))
+    else:
+        unwanted = (("NetworkPolicy", subject.name),)
+    made.append(lambda: broker_stateful_set(subject, observed.stateful_set))
+    done = _with_status(observed, queue, spec, None, target)
+    return Plan(
+        objects=tuple(make() for make in made),
+        target=target,
+        status=done.status,
+        tellings=done.tellings,
+        unwanted=unwanted,
+    )
+
+
+def read_spec(queue: Queue) -> QueueSpec:
+    """The spec, looked into. Raises InvalidManifest, in words."""
+    manifest = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": queue.key.name, "namespace": queue.key.namespace},
+        "spec": queue.spec,
+    }
+    return QueueSpec.from_manifest(manifest, source=f"queue {queue.key.name}")
+
+
+def target_of(spec: QueueSpec) -> BrokerTarget:
+    """What the brokers of a queue are told."""
+    settings = BrokerSettings.of(spec)
+    return BrokerTarget(spec.partitions, settings, _digest(spec.partitions, settings))
+
+
+def _digest(partitions: int, settings: BrokerSettings) -> str:
+    return hashlib.sha256(repr((partitions, settings.words())).encode()).hexdigest()[:16]
+
+
+def _with_status(  # noqa: PLR0917 -- one place that words every outcome
+    observed: Observed,
+    queue: Queue,
+    spec: QueueSpec | None,
+    refusal: Refusal | None,
+    target: BrokerTarget | None,
+    look_again_s: float | None = None,
+) -> Plan:
+    standing = stand(observed, spec, refusal, target.digest if target else "")
+    return Plan(
+        target=target,
+        status=status_of(standing, queue.status),
+        tellings=transitions(standing, queue.status),
+        look_again_s=look_again_s,
+    )
+
+
+def _still_going(observed: Observed, queue: Queue) -> Refusal | None:
+    """Whether what an earlier queue of this name has left is on its way out: it is waited for, never taken up."""
+    body = observed.stateful_set
+    if body is not None and "deletionTimestamp" in body["metadata"]:
+        return Refusal("EarlierQueueGoing", "the StatefulSet of an earlier queue is being deleted; waiting for its end")
+    of_this_queue = body is not None and _annotation(body, QUEUE_UID) == queue.uid
+    going = [claim.name for claim in observed.claims if claim.deleting]
+    if going and not of_this_queue:
+        words = f"volumes of an earlier queue of this name are being deleted ({len(going)} left); waiting for their end"
+        return Refusal("EarlierQueueGoing", words)
+    return None
+
+
+def _refusal(observed: Observed, subject: Subject) -> Refusal | None:
+    """Why the queue cannot be served, or not as its spec says now."""
+    most = subject.settings.entities_max
+    if subject.spec.enable_partitioning and observed.place >= most and observed.stateful_set is None:
+        return Refusal(
+            "TooManyPartitionedEntities",
+            f"a namespace has at most {most} partitioned entities, and {observed.place} older ones are there; "
+            "delete one of them, or make the queue in another namespace",
+        )
+    if observed.conflicts:
+        return Refusal(
+            "NameConflict",
+            f"{', '.join(observed.conflicts)} is not this operator's; delete or rename it, or give the queue "
+            "another name",
+        )
+    wanted = layout(subject)
+    other = [claim for claim in observed.claims if claim.layout != wanted and not claim.deleting]
+    if other:
+        return Refusal(
+            "VolumesOfAnotherLayout",
+            f"volumes of an earlier queue of this name are kept ({other[0].name} and {len(other) - 1} more), written "
+            f"as {other[0].layout or 'something unknown'}, and this queue is {wanted}; make it as "
+            f"the earlier one was, or delete the volumes: kubectl delete pvc -n {subject.spec.namespace} "
+            f"-l {QUEUE_LABEL}={subject.spec.name}",
+        )
+    return None
+
+
+def _annotation(body: Manifest, name: str) -> str:
+    annotations: Mapping[str, str] = body["metadata"].get("annotations") or {}
+    return annotations.get(name, "")
+
+
+# ---------------------------------------------------------------- what a deleted queue has left
+
+
+def _plan_for_what_is_left(observed: Observed) -> Plan:
+    """A StatefulSet without its queue: deleted with its volumes if it is empty for certain, otherwise they are kept.
+
+    Its brokers take nothing in from now on, so what they count stays true.
+    """
+    body = observed.stateful_set
+    if body is None or body["metadata"].get("ownerReferences") or "deletionTimestamp" in body["metadata"]:
+        return Plan()  # Kubernetes removes it, or has
+    partitions = body["spec"].get("replicas", 0)
+    settings = BrokerSettings(status=QueueStatus.DISABLED)
+    target = BrokerTarget(partitions, settings, _digest(partitions, settings))
+    counted = [
+        report.totals
+        for partition, report in observed.reports.items()
+        if report.totals is not None and report.settings == target.digest and _same_start(observed, partition)
+    ]
+    held = sum(t.messages + t.dead_letters + t.transfers + t.transfer_dead_letters for t in counted)
+    workload = Deletion("StatefulSet", body["metadata"]["name"], body["metadata"]["uid"])
+    if held:
+        return Plan(deletions=(workload,), tellings=(_kept(observed, f"it holds {held:,} messages"),))
+    if len(counted) == partitions:
+        claims = tuple(Deletion("PersistentVolumeClaim", claim.name, claim.uid) for claim in observed.claims)
+        return Plan(deletions=(*claims, workload))
+    since = observed.alone_since or observed.now
+    if observed.now - since > timedelta(seconds=COUNT_AFTER_S):
+        missing = partitions - len(counted)
+        words = f"{missing} of its {partitions} partitions could not be counted"
+        return Plan(deletions=(workload,), tellings=(_kept(observed, words),))
+    return Plan(target=target, look_again_s=LOOK_AGAIN_S)
+
+
+def _same_start(observed: Observed, partition: int) -> bool:
+    pod = observed.pods.get(partition)
+    return pod is not None and pod.running and observed.reports[partition].incarnation == pod.incarnation
+
+
+def _kept(observed: Observed, why: str) -> Telling:
+    key: Key = observed.key
+    return Telling(
+        "VolumesKept",
+        f"the queue is deleted and {why}, so its volumes are kept. To have the messages back, apply the queue again as "
+        f"it was; to be rid of them: kubectl delete pvc -n {key.namespace} -l {QUEUE_LABEL}={key.name}",
+        warning=True,
+    )
+
+
+def queue_uid_of(body: Manifest) -> str:
+    """The uid of the queue that a StatefulSet was made for."""
+    return _annotation(body, QUEUE_UID)

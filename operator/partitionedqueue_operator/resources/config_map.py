@@ -1,0 +1,24 @@
+"""The ConfigMap with what a broker's start.sh is told by its environment."""
+
+from typing import Any
+
+from partitionedqueue.model.placement import maxmemory_bytes
+from partitionedqueue.model.queue_spec import Durability
+from partitionedqueue_operator.resources.subject import Subject
+
+
+def broker_config_map(subject: Subject) -> dict[str, Any]:
+    """Read when a broker starts; what needs a new start changes the pod template as well."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": subject.metadata(),
+        "data": {
+            "PQ_BIND": "* -::*",
+            "PQ_DURABILITY": subject.spec.durability.value,
+            "PQ_MAXMEMORY": str(maxmemory_bytes(subject.spec.partition_gb)),
+            # With Always nothing that was acknowledged can be in a torn end: it is cut off, and kept beside. With
+            # EverySecond it may hold a second's worth that a person should know of, and decide.
+            "PQ_TORN_END": "cut" if subject.spec.durability is Durability.ALWAYS else "refuse",
+        },
+    }

@@ -1,0 +1,49 @@
+"""One cluster for the whole run, and a namespace of its own for each test."""
+
+import re
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.cluster import choice
+from harness.cluster.cluster import Cluster
+from harness.cluster.own import OwnCluster
+
+_HERE = Path(__file__).parent
+_TEST_SECONDS = 600
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(_HERE):
+            item.add_marker(pytest.mark.xdist_group("cluster"))  # one worker has the cluster, and so all of these
+            if item.get_closest_marker("timeout") is None:
+                # The fixtures have limits of their own: the first cluster on a machine takes a quarter of an hour.
+                item.add_marker(pytest.mark.timeout(_TEST_SECONDS, func_only=True))
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """A cluster of two nodes: KUBECONFIG's, or one that is made for this run and gone after it."""
+    with choice.for_tests() as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def own_cluster(cluster: Cluster) -> OwnCluster:
+    """For tests that lose a node, stop the API server or dial pods: more than any other cluster lets one do."""
+    if not isinstance(cluster, OwnCluster):
+        pytest.skip(f"needs a cluster made by harness.cluster.own; this run's is {cluster.kubeconfig}")
+    return cluster
+
+
+@pytest.fixture
+def namespace(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
+    """An empty namespace named for its test; deleted afterwards, which is not waited for."""
+    words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).removeprefix("test-")[:40].strip("-")
+    name = f"{words}-{secrets.token_hex(3)}"
+    cluster.kubectl("create", "namespace", name)
+    yield name
+    cluster.kubectl("delete", "namespace", name, "--wait=false")

@@ -1,0 +1,178 @@
+"""Health, metrics and refusals, from a gateway's start to its end."""
+
+import http.client
+import json
+import re
+import signal
+import socket
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from harness import gateway_process
+from harness.gateway_process import Gateway, manifest, running, write
+from harness.redis_servers import Broker
+from partitionedqueue_gateway import limits
+
+SAMPLE = re.compile(r'[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? [0-9.e+-]+')
+
+
+def test_metrics_are_prometheus_text_with_each_partition(gateway: Gateway, brokers: list[Broker]) -> None:
+    brokers[4].kill()
+    gateway.until(lambda: 'partition="4"} 0' in gateway.get("/metrics")[1])
+    _, body = gateway.get("/metrics")
+    assert body.endswith("\n")
+    lines = body.splitlines()
+    for line in lines:
+        assert line.startswith("# ") or SAMPLE.fullmatch(line), line
+    samples = [line.split(" ")[0] for line in lines if not line.startswith("#")]
+    assert len(samples) == len(set(samples))
+    assert 'pq_queue_partitions_up{namespace="default",queue="letters"} 15' in lines
+    assert 'pq_partition_up{namespace="default",queue="letters",partition="3"} 1' in lines
+    assert not any(line.startswith("pq_partition_messages") and 'partition="4"' in line for line in lines)
+    assert "pq_gateway_synced 1" in lines
+
+
+def test_paths_that_were_made_up_make_no_series(gateway: Gateway) -> None:
+    for number in range(20):
+        assert gateway.get(f"/made/up/{number}")[0] == 404
+        assert gateway.get(f"/api/v1/namespaces/default/queues/made-up-{number}")[0] == 404
+    _, body = gateway.get("/metrics")
+    assert body.count("pq_gateway_http_requests_total{") <= 6
+    assert 'pq_gateway_http_requests_total{route="none",status="404"} 20' in body
+    assert "made" not in body
+
+
+def test_refusals_are_json_in_words(gateway: Gateway) -> None:
+    status, body = gateway.get("/api/v1/namespaces/default/queues/parcels")
+    assert status == 404
+    assert json.loads(body)["error"] == {
+        "reason": "NoSuchQueue",
+        "message": "this gateway knows no queue parcels in namespace default",
+    }
+    connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=20)
+    connection.request("DELETE", "/api/v1/queues")
+    answer = connection.getresponse()
+    assert answer.status == 405
+    assert json.loads(answer.read())["error"]["reason"] == "MethodNotAllowed"
+    connection.close()
+
+
+def test_queues_of_one_namespace_are_shown_alone(gateway: Gateway, queues: Path, brokers: list[Broker]) -> None:
+    write(queues / "more.yaml", manifest("letters", brokers, namespace="shop"))
+    gateway.until(lambda: len(gateway.json("/api/v1/queues")["queues"]) == 2)
+    (only,) = gateway.json("/api/v1/namespaces/shop/queues")["queues"]
+    assert only["namespace"] == "shop"
+
+
+def test_it_is_not_ready_before_its_queues_are_known_and_says_why(tmp_path: Path) -> None:
+    missing = tmp_path / "nowhere"
+    with running(tmp_path, PQ_GATEWAY_FOLDER=str(missing)) as gateway:
+        gateway.until(lambda: "is no folder" in gateway.get("/readyz")[1])
+        assert gateway.get("/readyz")[0] == 503
+        assert gateway.get("/healthz")[0] == 200
+        assert gateway.get("/api/v1/namespaces/default/queues/letters")[0] == 503
+        missing.mkdir()
+        gateway.wait_ready()
+
+
+def test_a_file_that_makes_no_sense_changes_nothing(gateway: Gateway, queues: Path) -> None:
+    write(queues / "letters.yaml", manifest("letters"))  # without its brokers
+    gateway.until(lambda: "0 of 16 brokers" in gateway.said())
+    assert gateway.queue("letters")["availability"] == "Available"
+    assert gateway.get("/readyz")[0] == 200
+
+
+def test_sigterm_turns_readiness_off_and_goes_on_answering_until_it_has_drained(
+    tmp_path: Path, queues: Path, brokers: list[Broker]
+) -> None:
+    write(queues / "letters.yaml", manifest("letters", brokers))
+    with running(tmp_path, PQ_GATEWAY_FOLDER=str(queues), PQ_GATEWAY_DRAIN_SECONDS="3") as gateway:
+        gateway.wait_ready()
+        began = time.monotonic()
+        gateway.process.send_signal(signal.SIGTERM)
+        gateway.until(lambda: gateway.get("/readyz") == (503, "this gateway is ending\n"), seconds=2)
+        assert gateway.queue("letters")["availability"] == "Available"
+        assert gateway.get("/healthz")[0] == 200
+        assert gateway.process.wait(30) == 0
+        assert 3.0 <= time.monotonic() - began < 3.0 + limits.END_S_MAX
+
+
+def test_what_is_under_way_at_the_end_is_still_answered(tmp_path: Path, queues: Path, brokers: list[Broker]) -> None:
+    write(queues / "letters.yaml", manifest("letters", brokers))
+    gateway = gateway_process.start(tmp_path, PQ_GATEWAY_FOLDER=str(queues))
+    try:
+        gateway.wait_ready()
+        brokers[0].pause()  # so that the answer takes a while
+        connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=20)
+        connection.request("GET", "/api/v1/queues")
+        time.sleep(0.3)
+        gateway.process.send_signal(signal.SIGTERM)
+        answer = connection.getresponse()
+        assert answer.status == 200
+        assert json.loads(answer.read())["queues"][0]["availability"] == "Limited"
+        connection.close()
+        assert gateway.process.wait(30) == 0
+    finally:
+        brokers[0].resume()
+        gateway_process.end(gateway)
+
+
+def test_connections_beyond_the_bound_are_closed_and_those_within_are_served(gateway: Gateway) -> None:
+    with ExitStack() as open_ones:
+        for _ in range(limits.CONNECTIONS_MAX):
+            open_ones.enter_context(socket.create_connection(("127.0.0.1", gateway.port)))
+        time.sleep(0.5)
+        with socket.create_connection(("127.0.0.1", gateway.port), timeout=20) as one_too_many:
+            assert one_too_many.recv(1) == b""
+    gateway.until(lambda: can_be_asked(gateway))
+
+
+def can_be_asked(gateway: Gateway) -> bool:
+    try:
+        return gateway.get("/healthz")[0] == 200
+    except OSError:
+        return False
+
+
+def test_a_setting_that_cannot_be_right_is_refused_in_words(tmp_path: Path) -> None:
+    log = tmp_path / "gateway.log"
+    for name, value, words in (
+        ("PQ_GATEWAY_PORT", "eighty", "PQ_GATEWAY_PORT is 'eighty'; write a number from 0 to 65535"),
+        ("PQ_WATCH_NAMESPACES", "shop, Not_A_Name", "PQ_WATCH_NAMESPACES has 'Not_A_Name'"),
+        ("KUBECONFIG", str(tmp_path / "missing"), "no cluster is known"),
+    ):
+        process = refused(tmp_path, log, name, value)
+        assert process == 2
+        assert words in log.read_text()
+
+
+def refused(folder: Path, log: Path, name: str, value: str) -> int:
+    import os
+    import subprocess
+    import sys
+
+    with log.open("wb") as said:
+        return subprocess.run(
+            [sys.executable, "-m", "partitionedqueue_gateway"],
+            env={**os.environ, name: value},
+            stderr=said,
+            cwd=folder,
+            timeout=60,
+            check=False,
+        ).returncode
+
+
+def test_a_port_that_is_taken_is_said_in_words(tmp_path: Path, queues: Path) -> None:
+    log = tmp_path / "gateway.log"
+    import os
+
+    os.environ["PQ_GATEWAY_FOLDER"] = str(queues)
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            os.environ["PQ_GATEWAY_BIND"] = "127.0.0.1"
+            assert refused(tmp_path, log, "PQ_GATEWAY_PORT", str(taken.getsockname()[1])) == 1
+    finally:
+        del os.environ["PQ_GATEWAY_FOLDER"], os.environ["PQ_GATEWAY_BIND"]
+    assert "cannot serve: " in log.read_text()
+    assert "Traceback" not in log.read_text()

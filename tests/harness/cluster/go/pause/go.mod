@@ -1,0 +1,3 @@
+module partitionedqueue.invalid/cluster/pause
+
+go 1.26.0
