@@ -3,8 +3,8 @@
 from typing import Final
 
 # Asking the brokers.
-PARTITION_ANSWER_S_MAX: Final = 2.0
-"""A partition that has not said within this how it stands is sick: `pq status` waits as long."""
+PARTITION_ANSWER_S_MAX: Final = 3.0
+"""A partition that has not said within this how it stands is sick: a healthy one on a busy machine has."""
 
 CONNECTS_AT_ONCE_MAX: Final = 64
 """Of 8,000 brokers that are asked for the first time. Names are looked up in threads; so many are not kept waiting."""

@@ -14,7 +14,7 @@ from partitionedqueue_operator.cluster.api import Api, ApiFault
 from partitionedqueue_operator.cluster.cache import Cache
 from partitionedqueue_operator.cluster.cluster import Cluster
 from partitionedqueue_operator.cluster.kinds import QUEUES, WATCHED
-from partitionedqueue_operator.cluster.lease import Lease, LeaseLost
+from partitionedqueue_operator.cluster.lease import Lease
 from partitionedqueue_operator.cluster.operator_key import operator_key
 from partitionedqueue_operator.controller import Controller
 from partitionedqueue_operator.freshness import Freshness
@@ -36,7 +36,7 @@ async def run(settings: Settings) -> None:
     async with Api(access) as api:
         controller = Controller(settings, (cache := Cache()), Cluster(api, cache))
         census = Census(api, controller, handlers.selector_of, settings.watch_namespaces)
-        freshness = Freshness(WATCHED, partial(loop.call_soon_threadsafe, census.ask_for))
+        freshness = Freshness(WATCHED, lambda kind: loop.call_soon_threadsafe(partial(census.ask_for, kind)))
         watches = handlers.Watches(settings, access, controller, freshness)
         async with asyncio.TaskGroup() as group:
             tasks = [
@@ -96,7 +96,7 @@ def main() -> int:
     try:
         asyncio.run(run(settings))
     except BaseExceptionGroup as ended:
-        if (lost := ended.subgroup((LeaseLost, handlers.WatchesEnded))) is None:
+        if (lost := ended.subgroup(handlers.WatchesEnded)) is None:
             raise
         _log.error("stopping: %s", _first(lost))
         return 1

@@ -31,7 +31,10 @@ ASK_S_MAX: Final = 3.0  # a broker that is well answers in milliseconds
 ASKED_AT_ONCE_MAX: Final = 64
 CONNECTIONS_MAX: Final = 1_024  # kept open; the longest unused is closed for one more
 ROUND_S_MIN: Final = 5.0  # between two countings of a queue that changes
-ROUND_S_MAX: Final = 30.0  # and of one where nothing happens
+ROUND_S_MAX: Final = 10.0  # and of one where nothing happens, where there are few
+PARTITION_S: Final = (
+    0.004  # where there are many: each is asked so seldom that all of them cost a quarter of a processor
+)
 RETRY_S_MIN: Final = 1.0
 RETRY_S_MAX: Final = 15.0
 USERS_S: Final = 150.0
@@ -146,9 +149,12 @@ class Brokers:
         troubled = any(report.trouble for report in watched.reports.values())
         moved = any(_counts(before.get(n)) != _counts(report) for n, report in watched.reports.items())
         watched.failures = watched.failures + 1 if troubled else 0
-        watched.pause_s = ROUND_S_MIN if moved else min(watched.pause_s * 1.5, ROUND_S_MAX)
+        watched.pause_s = ROUND_S_MIN if moved else min(watched.pause_s * 1.5, self._pause_s_max())
         if troubled:
             watched.pause_s = min(RETRY_S_MIN * 2 ** min(watched.failures - 1, 8), RETRY_S_MAX)
+
+    def _pause_s_max(self) -> float:
+        return max(ROUND_S_MAX, PARTITION_S * sum(watched.target.partitions for watched in self._watched.values()))
 
     async def _see_to_one(self, key: Key, watched: _Watched, partition: int, pod: Pod) -> None:
         async with self._places:

@@ -39,16 +39,21 @@ class Controller:
         self._faults: dict[Key, tuple[str, ...]] = {}
         self._written: dict[Key, float] = defaultdict(lambda: float("-inf"))
         self._alone_since: dict[Key, datetime] = {}
+        self._last_policy: dict[Key, str] = {}
 
     async def lead(self, operator_key: bytes) -> None:
-        """Look at every queue, and go on from there until cancelled."""
+        """Look at every queue, and go on from there until cancelled; nothing is remembered of an earlier time."""
         self._operator_key = operator_key
+        self.work, self.brokers = Work(self.reconcile), Brokers(self.cache.pods, self.look_at)
         self.leading = True
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self.brokers.run())
-            group.create_task(self.work.run())
-            for key in self.cache.known():
-                self.work.add(key)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self.brokers.run())
+                group.create_task(self.work.run())
+                for key in self.cache.known():
+                    self.work.add(key)
+        finally:
+            self.leading = False
 
     def look_at(self, key: Key) -> None:
         """Something about a queue may have changed."""
@@ -59,6 +64,8 @@ class Controller:
         """A watch has told of an object, as it is now or as it was last."""
         metadata = body["metadata"]
         if gone:
+            if kind is QUEUES:  # its owner's last word may never have reached the StatefulSet
+                self._last_policy[Key(metadata["namespace"], metadata["name"])] = body["spec"].get("deletionPolicy", "")
             self.lost(kind, metadata["namespace"], metadata["name"], metadata["uid"])
             return
         pods = _running(self.cache, kind, body)
@@ -89,6 +96,7 @@ class Controller:
             self._alone_since.setdefault(key, datetime.now(UTC))
         else:
             self._alone_since.pop(key, None)
+            self._last_policy.pop(key, None)
         return Observed(
             key=key,
             now=datetime.now(UTC),
@@ -101,6 +109,7 @@ class Controller:
             conflicts=self._conflicts.get(key, ()),
             faults=self._faults.get(key, ()),
             alone_since=self._alone_since.get(key),
+            last_policy=self._last_policy.get(key, ""),
         )
 
     async def reconcile(self, key: Key) -> float | None:

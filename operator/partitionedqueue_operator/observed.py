@@ -197,6 +197,7 @@ class Observed:
     conflicts: tuple[str, ...] = ()  # objects of somebody else that have our names
     faults: tuple[str, ...] = ()  # what the API server refused at the last try
     alone_since: datetime | None = None  # since when what is left has no queue
+    last_policy: str = ""  # the deletion policy that the queue had when it was deleted, where that was seen
 
     @property
     def stateful_set(self) -> Manifest | None:

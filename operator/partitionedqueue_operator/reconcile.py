@@ -9,7 +9,7 @@ from typing import Any, Final
 from partitionedqueue.broker.settings import BrokerSettings
 from partitionedqueue.model.errors import InvalidManifest
 from partitionedqueue.model.placement import QUEUE_LABEL
-from partitionedqueue.model.queue_spec import API_VERSION, KIND, QueueSpec, QueueStatus
+from partitionedqueue.model.queue_spec import API_VERSION, KIND, DeletionPolicy, QueueSpec, QueueStatus
 from partitionedqueue_operator.conditions.standing import Refusal, stand
 from partitionedqueue_operator.conditions.telling import Telling, transitions
 from partitionedqueue_operator.observed import QUEUE_UID, Key, Manifest, Observed, Queue
@@ -196,6 +196,12 @@ def _plan_for_what_is_left(observed: Observed) -> Plan:
     body = observed.stateful_set
     if body is None or body["metadata"].get("ownerReferences") or "deletionTimestamp" in body["metadata"]:
         return Plan()  # Kubernetes removes it, or has
+    workload = Deletion("StatefulSet", body["metadata"]["name"], body["metadata"]["uid"])
+    claims = tuple(Deletion("PersistentVolumeClaim", claim.name, claim.uid) for claim in observed.claims)
+    if observed.last_policy == DeletionPolicy.DELETE:
+        return Plan(deletions=(*claims, workload))
+    if observed.last_policy == DeletionPolicy.RETAIN:
+        return Plan(deletions=(workload,))
     partitions = body["spec"].get("replicas", 0)
     settings = BrokerSettings(status=QueueStatus.DISABLED)
     target = BrokerTarget(partitions, settings, _digest(partitions, settings))
@@ -205,11 +211,9 @@ def _plan_for_what_is_left(observed: Observed) -> Plan:
         if report.totals is not None and report.settings == target.digest and _same_start(observed, partition)
     ]
     held = sum(t.messages + t.dead_letters + t.transfers + t.transfer_dead_letters for t in counted)
-    workload = Deletion("StatefulSet", body["metadata"]["name"], body["metadata"]["uid"])
     if held:
         return Plan(deletions=(workload,), tellings=(_kept(observed, f"it holds {held:,} messages"),))
     if len(counted) == partitions:
-        claims = tuple(Deletion("PersistentVolumeClaim", claim.name, claim.uid) for claim in observed.claims)
         return Plan(deletions=(*claims, workload))
     since = observed.alone_since or observed.now
     if observed.now - since > timedelta(seconds=COUNT_AFTER_S):

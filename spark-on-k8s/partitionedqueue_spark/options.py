@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
-from partitionedqueue.model import limits
 from partitionedqueue.model.errors import PartitionedQueueError
-from partitionedqueue.model.manifest_fields import is_name
 from partitionedqueue.model.placement import BrokerAddress
 
 KNOWN: Final = (
@@ -29,6 +27,7 @@ FETCH_SIZE_MIN: Final = 256
 FETCH_SIZE_MAX: Final = 102_400
 _MESSAGES_MAX: Final = 2**48
 _UNITS_MS: Final = {"ms": 1, "s": 1_000, "": 1_000, "m": 60_000, "h": 3_600_000}
+_NAMESPACE: Final = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")  # RFC 1123, as Kubernetes
 _TRUTH: Final = {"true": True, "false": False}
 
 
@@ -116,7 +115,7 @@ def _brokers(queue: str, given: Mapping[str, str]) -> tuple[BrokerAddress, ...]:
             "'brokers' (host:port,host:port in partition order) and 'dataDir' (an embedded namespace's folder)"
         )
     if "namespace" in given:
-        if not is_name(given["namespace"], limits.NAMESPACE_CHARACTERS_MAX):
+        if not _NAMESPACE.fullmatch(given["namespace"]):
             raise InvalidOption(f"option 'namespace' is '{given['namespace']}', which no namespace can be called")
         return ()
     if "dataDir" in given:

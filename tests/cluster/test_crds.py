@@ -24,8 +24,7 @@ EXAMPLES = sorted((CRDS / "examples").glob("*.yaml"))
 def place(cluster: Cluster) -> Iterator[str]:
     """A namespace on a cluster that knows our resources; what was not there before goes again."""
     there = POLICY in cluster.kubectl("get", "validatingadmissionpolicies", "-o", "name")
-    if not there:
-        cluster.kubectl("apply", "-f", str(CRDS))
+    cluster.kubectl("apply", "-f", str(CRDS))
     cluster.kubectl("wait", "--for=condition=Established", CRD, "--timeout=30s")
     name = f"crds-{os.getpid()}"
     cluster.kubectl("create", "namespace", name)
@@ -79,7 +78,11 @@ def test_a_queue_that_cannot_be_is_refused_in_words(cluster: Cluster, place: str
 
 
 def test_names_that_pods_could_not_have_are_refused(cluster: Cluster, place: str) -> None:
-    for name, words in (("x" * 46, "may not be more than 45"), ("a.b", "use up to 45 lower-case letters")):
+    for name, words in (
+        ("x" * 46, "may not be more than 45"),
+        ("a.b", "use up to 45 lower-case letters"),
+        ("1a", "with a letter first"),
+    ):
         assert words in refusal(cluster, place, "create", "--dry-run=server", "-f", "-", queue=manifest(name))
     assert not refusal(cluster, place, "create", "--dry-run=server", "-f", "-", queue=manifest("x" * 45))
 

@@ -17,6 +17,7 @@ from harness.cluster import choice, images, own, slots
 from harness.cluster.addresses import Slot
 from harness.cluster.cluster import Cluster, CommandFailed
 from harness.cluster.own import OwnCluster
+from harness.cluster.simulated import SELECTOR, TOLERATION
 
 SERVER = "localhost/harness-server:1"
 SECONDS_MAX = 90.0
@@ -45,6 +46,7 @@ spec:
     metadata: {labels: {app: store}}
     spec:
       terminationGracePeriodSeconds: 1
+      MORE
       securityContext: {runAsNonRoot: true, runAsUser: 10001}
       topologySpreadConstraints:
         - maxSkew: 1
@@ -77,10 +79,15 @@ def server_image(own_cluster: OwnCluster, tmp_path_factory: pytest.TempPathFacto
     return SERVER
 
 
+def stateful_set(replicas: int, **more: Any) -> str:
+    """Servers with a volume each, and services; `more` goes into the pods' spec."""
+    lines = "\n      ".join(f"{name}: {json.dumps(value)}" for name, value in more.items())
+    return STATEFUL_SET.replace("REPLICAS", str(replicas)).replace("MORE", lines)
+
+
 @contextmanager
 def stores(cluster: Cluster, namespace: str, replicas: int) -> Iterator[None]:
-    text = STATEFUL_SET.replace("REPLICAS", str(replicas))
-    cluster.kubectl("-n", namespace, "apply", "-f", "-", input=text)
+    cluster.kubectl("-n", namespace, "apply", "-f", "-", input=stateful_set(replicas))
     cluster.kubectl("-n", namespace, "rollout", "status", "statefulset/store", "--timeout=120s")
     yield
     cluster.kubectl("-n", namespace, "delete", "statefulset/store")
@@ -238,6 +245,19 @@ def test_two_clusters_do_not_meet_and_one_ends_with_the_process_that_made_it(own
     assert not Path(f"/sys/class/net/{slot.bridge}").exists()
     assert not list(Path("/run/netns").glob(f"{slot.name}-*"))
     assert not list(Path("/sys/fs/cgroup").glob(f"**/{slot.name}-*"))
+
+
+def test_pods_on_simulated_nodes_are_ready_at_once_and_nobody_is_there(own_cluster: OwnCluster, namespace: str) -> None:
+    with own_cluster.simulated_nodes(2):
+        own_cluster.kubectl(
+            "-n", namespace, "apply", "-f", "-", input=stateful_set(40, nodeSelector=SELECTOR, tolerations=[TOLERATION])
+        )
+        own_cluster.kubectl("-n", namespace, "rollout", "status", "statefulset/store", "--timeout=60s")
+        address = pod(own_cluster, namespace, "store-39")["status"]["podIP"]
+        with pytest.raises(OSError, match="No route to host"):
+            ask(address, "PING")
+        own_cluster.kubectl("-n", namespace, "delete", "statefulset/store")
+        eventually(lambda: not own_cluster.kubectl("-n", namespace, "get", "pods", "-o", "name"))
 
 
 def test_a_kubeconfig_that_is_not_there_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:

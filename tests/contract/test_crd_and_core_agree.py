@@ -80,8 +80,8 @@ def check(field: Field, schema: Schema) -> None:
             assert schema["type"] == "boolean"
         case Text(characters_max):
             assert (schema["type"], schema["maxLength"]) == ("string", characters_max)
-        case EntityName(characters_max):
-            assert (schema["type"], schema["maxLength"]) == ("string", characters_max)
+        case EntityName():
+            assert (schema["type"], schema["maxLength"]) == ("string", limits.QUEUE_NAME_CHARACTERS_MAX)
             assert only_rule(schema)["rule"] == f"self.matches('{NAME_PATTERN}')"
         case Whole(lowest, highest):
             assert (schema["type"], schema["minimum"], schema["maximum"]) == ("integer", lowest, highest)
@@ -155,7 +155,7 @@ def test_the_resource_has_the_names_that_the_core_has() -> None:
     assert (spec["names"]["kind"], spec["names"]["plural"]) == (queue_spec.KIND, queue_spec.PLURAL)
     assert CRD["metadata"]["name"] == f"{queue_spec.PLURAL}.{queue_spec.GROUP}"
     assert SCHEMA["properties"]["metadata"]["properties"]["name"]["maxLength"] == limits.QUEUE_NAME_CHARACTERS_MAX
-    assert NAME_PATTERN in SCHEMA["x-kubernetes-validations"][0]["rule"]
+    assert SCHEMA["x-kubernetes-validations"][0]["rule"] == f"self.metadata.name.matches('{NAME_PATTERN}')"
 
 
 def test_sizes_are_the_same() -> None:

@@ -1,4 +1,7 @@
+"""Sixteen brokers and a gateway for a file of tests; each test finds them whole and empty, whatever was done before."""
+
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,32 +16,57 @@ KEYS = QueueKeys("letters")
 PARTITIONS = 16
 
 
-def configure(brokers: list[Broker], keys: QueueKeys = KEYS) -> None:
-    for number, broker in enumerate(brokers):
-        with BlockingBroker(broker.address) as client:
-            client.call(calls.configure(keys, partition=number, partitions=len(brokers)))
-
-
-@pytest.fixture
-def brokers(tmp_path: Path) -> Iterator[list[Broker]]:
-    """Those of a queue named letters, told so."""
-    with running_brokers(tmp_path / "brokers", PARTITIONS, fsync="no") as found:
-        configure(found)
+@pytest.fixture(scope="module")
+def standing_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Broker]]:
+    with running_brokers(tmp_path_factory.mktemp("brokers"), PARTITIONS, fsync="no") as found:
+        _make_whole(found)
         yield found
 
 
-@pytest.fixture
-def queues(tmp_path: Path) -> Path:
-    """The folder that gateways of a test read."""
-    folder = tmp_path / "queues"
-    folder.mkdir()
-    return folder
+def _make_whole(brokers: list[Broker]) -> None:
+    for number, broker in enumerate(brokers):
+        if broker.process is None:
+            broker.start()
+        broker.resume()
+        with closing(broker.connect()) as connection:
+            connection.flushall()
+        with BlockingBroker(broker.address) as client:
+            client.call(calls.configure(KEYS, partition=number, partitions=len(brokers)))
 
 
 @pytest.fixture
-def gateway(tmp_path: Path, queues: Path, brokers: list[Broker]) -> Iterator[Gateway]:
-    """One that knows the queue letters."""
-    write(queues / "letters.yaml", manifest("letters", brokers))
-    with running(tmp_path, PQ_GATEWAY_FOLDER=str(queues)) as one:
+def brokers(standing_brokers: list[Broker]) -> Iterator[list[Broker]]:
+    """Those of a queue named letters, told so."""
+    yield standing_brokers
+    _make_whole(standing_brokers)
+
+
+@pytest.fixture(scope="module")
+def standing_gateway(
+    tmp_path_factory: pytest.TempPathFactory, standing_brokers: list[Broker]
+) -> Iterator[tuple[Gateway, Path]]:
+    folder = tmp_path_factory.mktemp("gateway")
+    write(folder / "queues" / "letters.yaml", manifest("letters", standing_brokers))
+    with running(folder, PQ_GATEWAY_FOLDER=str(folder / "queues")) as one:
         one.wait_ready()
-        yield one
+        yield one, folder / "queues"
+
+
+@pytest.fixture
+def queues(standing_gateway: tuple[Gateway, Path], standing_brokers: list[Broker]) -> Iterator[Path]:
+    """The folder that the gateway reads."""
+    gateway, folder = standing_gateway
+    yield folder
+    for path in folder.iterdir():
+        path.unlink()
+    write(folder / "letters.yaml", manifest("letters", standing_brokers))
+    gateway.until(lambda: [one["namespace"] for one in gateway.json("/api/v1/queues")["queues"]] == ["default"])
+
+
+@pytest.fixture
+def gateway(standing_gateway: tuple[Gateway, Path], brokers: list[Broker]) -> Gateway:
+    """One that knows the queue letters."""
+    found = standing_gateway[0]
+    found.until(lambda: found.queue("letters")["availability"] == "Available")
+    assert brokers
+    return found

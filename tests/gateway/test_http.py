@@ -2,12 +2,17 @@
 
 import http.client
 import json
+import os
 import re
 import signal
 import socket
+import subprocess
+import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
+
+import pytest
 
 from harness import gateway_process
 from harness.gateway_process import Gateway, manifest, running, write
@@ -19,15 +24,21 @@ SAMPLE = re.compile(r'[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? [0-9.e+-]
 
 def test_metrics_are_prometheus_text_with_each_partition(gateway: Gateway, brokers: list[Broker]) -> None:
     brokers[4].kill()
-    gateway.until(lambda: 'partition="4"} 0' in gateway.get("/metrics")[1])
-    _, body = gateway.get("/metrics")
+    body = ""
+
+    def one_is_missing() -> bool:
+        nonlocal body
+        _, body = gateway.get("/metrics")
+        return 'pq_queue_partitions_up{namespace="default",queue="letters"} 15' in body
+
+    gateway.until(one_is_missing)
     assert body.endswith("\n")
     lines = body.splitlines()
     for line in lines:
         assert line.startswith("# ") or SAMPLE.fullmatch(line), line
     samples = [line.split(" ")[0] for line in lines if not line.startswith("#")]
     assert len(samples) == len(set(samples))
-    assert 'pq_queue_partitions_up{namespace="default",queue="letters"} 15' in lines
+    assert 'pq_partition_up{namespace="default",queue="letters",partition="4"} 0' in lines
     assert 'pq_partition_up{namespace="default",queue="letters",partition="3"} 1' in lines
     assert not any(line.startswith("pq_partition_messages") and 'partition="4"' in line for line in lines)
     assert "pq_gateway_synced 1" in lines
@@ -84,10 +95,10 @@ def test_a_file_that_makes_no_sense_changes_nothing(gateway: Gateway, queues: Pa
 
 
 def test_sigterm_turns_readiness_off_and_goes_on_answering_until_it_has_drained(
-    tmp_path: Path, queues: Path, brokers: list[Broker]
+    tmp_path: Path, brokers: list[Broker]
 ) -> None:
-    write(queues / "letters.yaml", manifest("letters", brokers))
-    with running(tmp_path, PQ_GATEWAY_FOLDER=str(queues), PQ_GATEWAY_DRAIN_SECONDS="3") as gateway:
+    write(tmp_path / "queues" / "letters.yaml", manifest("letters", brokers))
+    with running(tmp_path, PQ_GATEWAY_FOLDER=str(tmp_path / "queues"), PQ_GATEWAY_DRAIN_SECONDS="3") as gateway:
         gateway.wait_ready()
         began = time.monotonic()
         gateway.process.send_signal(signal.SIGTERM)
@@ -98,9 +109,9 @@ def test_sigterm_turns_readiness_off_and_goes_on_answering_until_it_has_drained(
         assert 3.0 <= time.monotonic() - began < 3.0 + limits.END_S_MAX
 
 
-def test_what_is_under_way_at_the_end_is_still_answered(tmp_path: Path, queues: Path, brokers: list[Broker]) -> None:
-    write(queues / "letters.yaml", manifest("letters", brokers))
-    gateway = gateway_process.start(tmp_path, PQ_GATEWAY_FOLDER=str(queues))
+def test_what_is_under_way_at_the_end_is_still_answered(tmp_path: Path, brokers: list[Broker]) -> None:
+    write(tmp_path / "queues" / "letters.yaml", manifest("letters", brokers))
+    gateway = gateway_process.start(tmp_path, PQ_GATEWAY_FOLDER=str(tmp_path / "queues"))
     try:
         gateway.wait_ready()
         brokers[0].pause()  # so that the answer takes a while
@@ -135,44 +146,38 @@ def can_be_asked(gateway: Gateway) -> bool:
         return False
 
 
-def test_a_setting_that_cannot_be_right_is_refused_in_words(tmp_path: Path) -> None:
-    log = tmp_path / "gateway.log"
-    for name, value, words in (
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
         ("PQ_GATEWAY_PORT", "eighty", "PQ_GATEWAY_PORT is 'eighty'; write a number from 0 to 65535"),
         ("PQ_WATCH_NAMESPACES", "shop, Not_A_Name", "PQ_WATCH_NAMESPACES has 'Not_A_Name'"),
-        ("KUBECONFIG", str(tmp_path / "missing"), "no cluster is known"),
-    ):
-        process = refused(tmp_path, log, name, value)
-        assert process == 2
-        assert words in log.read_text()
+        ("KUBECONFIG", "missing", "no cluster is known"),
+    ],
+)
+def test_a_setting_that_cannot_be_right_is_refused_in_words(name: str, value: str, words: str, tmp_path: Path) -> None:
+    done = run_to_its_end(tmp_path, **{name: value})
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
 
 
-def refused(folder: Path, log: Path, name: str, value: str) -> int:
-    import os
-    import subprocess
-    import sys
-
-    with log.open("wb") as said:
-        return subprocess.run(
-            [sys.executable, "-m", "partitionedqueue_gateway"],
-            env={**os.environ, name: value},
-            stderr=said,
-            cwd=folder,
-            timeout=60,
-            check=False,
-        ).returncode
+def test_a_port_that_is_taken_is_said_in_words(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        folder = str(tmp_path)
+        done = run_to_its_end(tmp_path, PQ_GATEWAY_BIND="127.0.0.1", PQ_GATEWAY_PORT=port, PQ_GATEWAY_FOLDER=folder)
+    assert done.returncode == 1
+    assert "cannot serve: " in done.stderr
+    assert "Traceback" not in done.stderr
 
 
-def test_a_port_that_is_taken_is_said_in_words(tmp_path: Path, queues: Path) -> None:
-    log = tmp_path / "gateway.log"
-    import os
-
-    os.environ["PQ_GATEWAY_FOLDER"] = str(queues)
-    try:
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            os.environ["PQ_GATEWAY_BIND"] = "127.0.0.1"
-            assert refused(tmp_path, log, "PQ_GATEWAY_PORT", str(taken.getsockname()[1])) == 1
-    finally:
-        del os.environ["PQ_GATEWAY_FOLDER"], os.environ["PQ_GATEWAY_BIND"]
-    assert "cannot serve: " in log.read_text()
-    assert "Traceback" not in log.read_text()
+def run_to_its_end(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "partitionedqueue_gateway"],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=60,
+        check=False,
+    )

@@ -4,10 +4,13 @@ import base64
 import contextlib
 import json
 import struct
-from collections.abc import Sequence
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from harness.cluster.cluster import Cluster, CommandFailed
+from harness.cluster.cluster import Cluster, CommandFailed, program
 from harness.operator_process import eventually
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
@@ -22,6 +25,34 @@ PARTITIONED = {"enablePartitioning": True}
 SMALL = {"broker": {"resources": {"requests": {"cpu": "5m", "memory": "16Mi"}}}}
 
 
+class Told:
+    """What a watch has brought: statuses, and when they came (time.monotonic)."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.statuses: list[tuple[float, dict[str, Any]]] = []
+        self._process = process
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        words = ""
+        for line in self._process.stdout:
+            words += line
+            if line == "}\n":
+                self.statuses.append((time.monotonic(), json.loads(words).get("status") or {}))
+                words = ""
+
+    def first(self, since: float, availability: str, seconds: float = 30) -> tuple[float, dict[str, Any]]:
+        """Seconds after `since` when it first stood so, and its status then."""
+
+        def found() -> tuple[float, dict[str, Any]] | None:
+            later = ((at - since, status) for at, status in list(self.statuses) if at > since)
+            return next((one for one in later if one[1].get("availability") == availability), None)
+
+        after_s, status = eventually(found, f"it was never {availability}: {self.statuses[-1]}", seconds)
+        return float(after_s), dict(status)
+
+
 class LiveQueue:
     """One queue by name."""
 
@@ -34,9 +65,9 @@ class LiveQueue:
     def kubectl(self, *arguments: str, input: str | None = None) -> str:
         return self.cluster.kubectl("-n", self.namespace, *arguments, input=input)
 
-    def apply(self, *, annotations: dict[str, str] | None = None, **spec: Any) -> None:
+    def apply(self, **spec: Any) -> None:
         """As its owner would."""
-        metadata = {"name": self.name, "namespace": self.namespace, "annotations": annotations or {}}
+        metadata = {"name": self.name, "namespace": self.namespace}
         manifest = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": {**SMALL, **spec}}
         self.kubectl("apply", "-f", "-", input=json.dumps(manifest))
 
@@ -76,6 +107,18 @@ class LiveQueue:
             return condition if condition.get("reason") == reason else None
 
         return dict(eventually(found, f"{kind} has not become {reason}: {self.status}", seconds))
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator["Told"]:
+        """All that is written into its status meanwhile."""
+        command = [program("kubectl"), "-n", self.namespace, "get", "pq", self.name, "--watch", "-o", "json"]
+        with subprocess.Popen(command, env=self.cluster.environment, stdout=subprocess.PIPE, text=True) as process:
+            told = Told(process)
+            eventually(lambda: told.statuses, "kubectl does not watch", 20)
+            try:
+                yield told
+            finally:
+                process.kill()
 
     # ---- its objects
 

@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 CHART = ROOT / "charts" / "partitionedqueue"
 RELEASE = "pq"
 _START_S = 60.0
+_OPERATORS = "app.kubernetes.io/name=partitionedqueue,app.kubernetes.io/component=operator"
 
 
 class Installation:
@@ -31,6 +32,10 @@ class Installation:
         self.cluster = cluster
         self.folder = folder
         self.namespace = f"operator-{secrets.token_hex(3)}"
+        self._resting = self._deployed()
+        for namespace, name in self._resting:  # two that act on the same queues would fight over them
+            cluster.kubectl("scale", "deployment", name, "-n", namespace, "--replicas=0")
+            cluster.kubectl("wait", "pods", "-n", namespace, "-l", _OPERATORS, "--for=delete", "--timeout=60s")
         self._before = "deletion.messaging" in cluster.kubectl("get", "validatingadmissionpolicies", "-o", "name")
         if not self._before:
             cluster.kubectl("apply", "--server-side", "-f", str(ROOT / "crds"))
@@ -52,8 +57,15 @@ class Installation:
         config["current-context"] = "operator"
         self.kubeconfig.write_text(json.dumps(config))
 
+    def _deployed(self) -> list[tuple[str, str]]:
+        where = "{range .items[*]}{.metadata.namespace} {.metadata.name}{'\\n'}{end}"
+        found = self.cluster.kubectl("get", "deployments", "-A", "-l", _OPERATORS, "-o", f"jsonpath={where}")
+        return [(line.split()[0], line.split()[1]) for line in found.splitlines()]
+
     def end(self) -> None:
-        """Take it all away again."""
+        """Take it all away again; an operator that was there before goes on."""
+        for namespace, name in self._resting:
+            self.cluster.kubectl("scale", "deployment", name, "-n", namespace, "--replicas=2")
         self.cluster.kubectl("delete", "-f", "-", "--wait=false", "--ignore-not-found", input=self._rights)
         self.cluster.kubectl("delete", "namespace", self.namespace, "--wait=false")
         if not self._before:
@@ -63,21 +75,26 @@ class Installation:
 class OperatorProcess:
     """One replica."""
 
-    def __init__(self, installation: Installation, image: str, *, pod: str = "operator-a", **settings: str) -> None:
+    def __init__(self, installation: Installation, image: str, *, pod: str = "operator-a") -> None:
+        self._installation, self._image, self._pod = installation, image, pod
+        self.start()
+
+    def start(self) -> None:
+        """Start it, once more if it has ended."""
+        installation = self._installation
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        self.log = installation.folder / f"{pod}-{self.port}.log"
+        self.log = installation.folder / f"{self._pod}-{self.port}.log"
         environment = {
             **os.environ,
             "KUBECONFIG": str(installation.kubeconfig),
             "PYTHONPATH": os.pathsep.join([str(ROOT / "core"), str(ROOT / "operator")]),
-            "PQ_BROKER_IMAGE": image,
+            "PQ_BROKER_IMAGE": self._image,
             "PQ_OPERATOR_NAMESPACE": installation.namespace,
-            "PQ_OPERATOR_POD": pod,
+            "PQ_OPERATOR_POD": self._pod,
             "PQ_OPERATOR_PORT": str(self.port),
             "PQ_RELEASE": RELEASE,
-            **settings,
         }
         environment.pop("KUBERNETES_SERVICE_HOST", None)
         with self.log.open("wb") as log:

@@ -35,7 +35,7 @@ _WINDOW = "write an ISO 8601 duration from PT20S to P7D, such as PT10M"
 _LIFE = "write an ISO 8601 duration of at least PT1S, such as P14D"
 _IDLE = "write an ISO 8601 duration of at least PT5M, such as P1D"
 _ITSELF = "this is the queue itself; name another queue or topic"
-_NAME = "write the name of a queue or topic of the same namespace: up to 45 lower-case letters, digits and '-'"
+_NAME = "write the name of a queue or topic of the same namespace"
 
 
 def _memory(amount: str | int) -> dict[str, Any]:
@@ -78,6 +78,7 @@ REFUSED = (
     Refused({"userMetadata": "x" * 1025}, "must be text of at most 1,024 characters", "Too long"),
     Refused({"forwardTo": "Orders"}, _NAME),
     Refused({"forwardTo": "orders/one"}, _NAME),
+    Refused({"forwardTo": "2nd"}, _NAME),
     Refused({"forwardTo": "x" * 46}, _NAME, "Too long"),
     Refused({"forwardDeadLetteredMessagesTo": "x."}, _NAME),
     Refused({"requiresSession": True, "forwardTo": "a"}, "cannot be set where spec.requiresSession is true"),
@@ -112,7 +113,10 @@ TAKEN: tuple[dict[str, Any], ...] = (
     {"sizeGB": 80},
     *({"lockDuration": text} for text in ("PT5S", "PT5M", "PT300S", "PT4M60S", "P0DT5.0000000S", "PT0H1M")),
     *({"duplicateDetectionHistoryTimeWindow": text} for text in ("PT20S", "P7D", "P6DT24H", "PT168H", "PT604800.0S")),
-    *({"defaultMessageTimeToLive": text} for text in ("PT1S", "P10675199DT2H48M5.4775807S", "P123456789012345678D", "PT999999H")),
+    *(
+        {"defaultMessageTimeToLive": text}
+        for text in ("PT1S", "P10675199DT2H48M5.4775807S", "P123456789012345678D", "PT999999H")
+    ),
     *({"autoDeleteOnIdle": text} for text in ("PT5M", "PT300S", "P1D", "P10675199DT2H48M5.4775807S")),
     {"requiresSession": True, "forwardDeadLetteredMessagesTo": "letters"},
     {"userMetadata": "x" * 1024, "status": "SendDisabled", "durability": "None", "deletionPolicy": "Retain"},

@@ -37,8 +37,7 @@ PARTITIONS_PER_GB: Final = 16
 PARTITIONED_ENTITIES_MAX: Final = 100  # a namespace (Azure's quota)
 # 63 characters of a label hold the StatefulSet's name and a revision's hash: NAME-broker-0123456789.
 QUEUE_NAME_CHARACTERS_MAX: Final = 45
-NAMESPACE_CHARACTERS_MAX: Final = 63  # as all of these, Kubernetes' own
-OBJECT_NAME_CHARACTERS_MAX: Final = 253
+OBJECT_NAME_CHARACTERS_MAX: Final = 253  # as the next one, Kubernetes' own
 LABEL_CHARACTERS_MAX: Final = 63
 # What a manifest's lists and texts may hold: the API server weighs its rules by these figures.
 RESOURCES_MAX: Final = 16

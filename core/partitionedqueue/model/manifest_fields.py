@@ -12,15 +12,16 @@ from typing import Any, Final
 from partitionedqueue.model import durations, limits, quantities
 from partitionedqueue.model.errors import InvalidManifest
 
-NAME_PATTERN: Final = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+NAME_PATTERN: Final = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
+"""A queue's name: a Service's begins with a letter (RFC 1035)."""
 _NAME: Final = re.compile(NAME_PATTERN)
 Field = Callable[[str, Any], Any]
 """Reads the value of a field, given its path and what stands there. Raises InvalidManifest."""
 
 
-def is_name(value: object, characters_max: int) -> bool:
-    """Whether a value can name an object (RFC 1123 label)."""
-    return isinstance(value, str) and len(value) <= characters_max and _NAME.fullmatch(value) is not None
+def is_name(value: object) -> bool:
+    """Whether a value can name a queue or a topic."""
+    return isinstance(value, str) and len(value) <= limits.QUEUE_NAME_CHARACTERS_MAX and bool(_NAME.fullmatch(value))
 
 
 def mapping(where: str, value: object) -> Mapping[str, Any]:
@@ -76,15 +77,10 @@ class Text:
 class EntityName:
     """The name of a queue or a topic in the same namespace."""
 
-    characters_max: int = limits.QUEUE_NAME_CHARACTERS_MAX
-
     def __call__(self, where: str, value: Any) -> str:
         """Read one."""
-        if not is_name(value, self.characters_max):
-            raise InvalidManifest(
-                f"{where} is {value!r}; write the name of a queue or topic of the same namespace: "
-                f"up to {self.characters_max} lower-case letters, digits and '-'"
-            )
+        if not is_name(value):
+            raise InvalidManifest(f"{where} is {value!r}; write the name of a queue or topic of the same namespace")
         return str(value)
 
 

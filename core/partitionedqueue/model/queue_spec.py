@@ -1,5 +1,6 @@
 """A PartitionedQueue, parsed once at the door: what comes back needs no further checking."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -29,6 +30,7 @@ VERSION: Final = "v1alpha1"
 API_VERSION: Final = f"{GROUP}/{VERSION}"
 KIND: Final = "PartitionedQueue"
 PLURAL: Final = "partitionedqueues"
+_NAMESPACE: Final = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")  # RFC 1123, as Kubernetes has it
 
 
 class PartitionLayout(StrEnum):
@@ -132,13 +134,12 @@ class QueueSpec:
             raise InvalidManifest(f"this is no {KIND}; write apiVersion: {API_VERSION} and kind: {KIND}")
         metadata = mapping("metadata", top.get("metadata"))
         name, namespace = metadata.get("name"), metadata.get("namespace", "default")
-        if not is_name(name, limits.QUEUE_NAME_CHARACTERS_MAX):
+        if not is_name(name):
             raise InvalidManifest(
-                f"metadata.name is {name!r}; use up to {limits.QUEUE_NAME_CHARACTERS_MAX} "
-                "lower-case letters, digits and '-', with a letter or digit at both ends, "
-                "since the names of pods are made of it"
+                f"metadata.name is {name!r}; use up to {limits.QUEUE_NAME_CHARACTERS_MAX} lower-case letters, digits "
+                "and '-', with a letter first and no '-' last, since the names of pods and of a Service are made of it"
             )
-        if not is_name(namespace, limits.NAMESPACE_CHARACTERS_MAX):
+        if not isinstance(namespace, str) or not _NAMESPACE.fullmatch(namespace):
             raise InvalidManifest(f"metadata.namespace is {namespace!r}; use lower-case letters, digits and '-'")
         queue = cls(name=str(name), namespace=namespace, **read_all(FIELDS, "spec", top.get("spec")))
         queue._check()

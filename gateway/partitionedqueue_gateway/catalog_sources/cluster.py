@@ -91,7 +91,10 @@ class _Follower:
             except _Expired:
                 self._version = None
             except (ApiRefused, ApiUnavailable) as error:
-                self._trouble(error)
+                self._trouble(str(error))
+            except (KeyError, TypeError, AttributeError) as error:
+                self._version = None
+                self._trouble(f"what the API server says of {self._path} is not understood: {error!r}")
             await asyncio.sleep(random.uniform(self._delay_s / 2, self._delay_s))
             self._delay_s = min(self._delay_s * 2, limits.RETRY_S_MAX)
 
@@ -146,9 +149,6 @@ class _Follower:
             if error.status == _GONE:
                 raise _Expired from error
             raise
-        except (KeyError, TypeError) as error:
-            self._version = None
-            raise ApiUnavailable(f"an event of {self._path} is not understood: it has no {error}") from error
 
     def _take(self, kind: str, manifest: dict[str, Any]) -> None:
         if kind == "ERROR":
@@ -172,10 +172,10 @@ class _Follower:
             _log.info("the queues%s are known again", self._where)
         self._catalog.hear(self._scope, _now_s())
 
-    def _trouble(self, error: Exception) -> None:
-        if self._catalog.scopes[self._scope].trouble != str(error):  # once, not at every try
-            _log.warning("the queues%s cannot be watched: %s", self._where, error)
-        self._catalog.miss(self._scope, str(error))
+    def _trouble(self, words: str) -> None:
+        if self._catalog.scopes[self._scope].trouble != words:  # once, not at every try
+            _log.warning("the queues%s cannot be watched: %s", self._where, words)
+        self._catalog.miss(self._scope, words)
 
     @property
     def _where(self) -> str:

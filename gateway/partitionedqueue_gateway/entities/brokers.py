@@ -4,13 +4,14 @@ import asyncio
 from types import TracebackType
 from typing import Self, TypeVar
 
+from partitionedqueue.broker import access
 from partitionedqueue.broker.calls import Call
 from partitionedqueue.broker.client import BrokerClient
 from partitionedqueue.model.errors import BrokerUnavailable, LoginRefused
 from partitionedqueue_gateway import limits
 from partitionedqueue_gateway.entities.catalog import Catalog, CatalogSource
 from partitionedqueue_gateway.entities.failures import QueueGone
-from partitionedqueue_gateway.entities.logins import USER, Login
+from partitionedqueue_gateway.entities.logins import Login
 from partitionedqueue_gateway.entities.queue import Queue, QueueName
 
 T = TypeVar("T")
@@ -30,7 +31,7 @@ class _Member:
         if had is not None and had[0] == password:
             return had[1], None
         address = self.queue.brokers[partition]
-        user = USER if password is not None else None
+        user = access.GATEWAY if password is not None else None
         new = BrokerClient(address, timeout_s=limits.PARTITION_ANSWER_S_MAX, username=user, password=password)
         self._clients[partition] = (password, new)
         return new, had[1] if had is not None else None

@@ -1,16 +1,12 @@
 """The gateway's password at each queue's brokers: read once, and again when a broker no longer takes it."""
 
 import asyncio
-from typing import Final
 
 from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue_gateway import limits
 from partitionedqueue_gateway.entities.catalog import CatalogSource
 from partitionedqueue_gateway.entities.failures import NoCredentials
 from partitionedqueue_gateway.entities.queue import Queue
-
-USER: Final = "gateway"
-"""The Redis ACL user that the operator makes for gateways."""
 
 
 class Login:

@@ -13,9 +13,9 @@ from typing import Any, Final
 from partitionedqueue_operator.cluster.api import CONFLICT, Api, ApiFault
 from partitionedqueue_operator.cluster.kinds import LEASES
 
-DURATION_S: Final = 12
-RENEW_S: Final = 3.0
-GIVE_UP_S: Final = 8.0  # the leader stops so long after its last renewal: well before another may begin
+DURATION_S: Final = 15
+RENEW_S: Final = 2.0
+GIVE_UP_S: Final = 10.0  # the leader stops so long after its last renewal: well before another may begin
 _log = logging.getLogger(__name__)
 
 
@@ -24,7 +24,7 @@ class LeaseLost(Exception):
 
 
 class Lease:
-    """Holds a Lease for `holder`, a name that no other process has."""
+    """Takes part for `holder`, a name that no other process has."""
 
     def __init__(self, api: Api, *, namespace: str, name: str, holder: str) -> None:
         self._api = api
@@ -33,17 +33,21 @@ class Lease:
         self._seen: tuple[str, float] = ("", 0.0)  # the version that was seen last, and when first
 
     async def lead(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Wait to lead, then do the work while leading. Raises LeaseLost; gives the Lease back when it is cancelled."""
-        while not await self._tried():  # noqa: ASYNC110 -- what changes is in the API server
-            await asyncio.sleep(RENEW_S)
-        _log.info("%s leads", self._holder)
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._renew())
-                group.create_task(_never_ending(work))
-        finally:
-            async with asyncio.timeout(RENEW_S):
-                await self._give_back()
+        """Wait to lead, do the work while leading, and wait again: until cancelled, when the Lease is given back."""
+        while True:
+            while not await self._tried():  # noqa: ASYNC110 -- what changes is in the API server
+                await asyncio.sleep(RENEW_S)
+            _log.info("%s leads", self._holder)
+            try:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(self._renew())
+                    group.create_task(_never_ending(work))
+            except* LeaseLost as lost:
+                self._leads = False
+                _log.error("%s leads no longer: %s", self._holder, lost.exceptions[0])
+            finally:
+                if self._leads:
+                    await self._give_back()
 
     async def _renew(self) -> None:
         loop = asyncio.get_running_loop()
@@ -60,7 +64,7 @@ class Lease:
                 raise LeaseLost(f"the Lease could not be renewed for {GIVE_UP_S:g} s") from None
 
     async def _tried(self) -> bool:
-        """Take or renew the Lease; whether it is ours now. While the API server is away, it is tried again."""
+        """Take or renew the Lease; whether it is ours now. While leading it is tried again where nobody answers."""
         try:
             body = await self._api.get(LEASES, self._namespace, self._name)
             if body is None:
@@ -106,11 +110,15 @@ class Lease:
     async def _give_back(self) -> None:
         """So that another operator begins at once."""
         try:
-            body = await self._api.get(LEASES, self._namespace, self._name)
-            if body is not None and (body.get("spec") or {}).get("holderIdentity") == self._holder:
-                await self._api.replace(LEASES, self._written(body["metadata"], body["spec"], holder=""))
-        except ApiFault as fault:
+            async with asyncio.timeout(RENEW_S):
+                await self._release()
+        except (ApiFault, TimeoutError) as fault:
             _log.warning("the Lease is not given back: %s", fault)
+
+    async def _release(self) -> None:
+        body = await self._api.get(LEASES, self._namespace, self._name)
+        if body is not None and (body.get("spec") or {}).get("holderIdentity") == self._holder:
+            await self._api.replace(LEASES, self._written(body["metadata"], body["spec"], holder=""))
 
 
 async def _never_ending(work: Callable[[], Awaitable[None]]) -> None:

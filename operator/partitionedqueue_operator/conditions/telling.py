@@ -22,7 +22,7 @@ def transitions(standing: Standing, before: Manifest) -> tuple[Telling, ...]:
             return ()
         return (Telling(standing.refusal.reason, standing.refusal.message, warning=True),)
     told = []
-    busy = condition_in(before, "Progressing").get("status", "True") == "True"
+    busy = condition_in(before, "Progressing").get("reason", "Creating") in ("Creating", "RollingOut")
     sick_before = {sick["partition"] for sick in before.get("unavailablePartitions") or []}
     new = [sick for sick in standing.sick if sick.partition not in sick_before]
     if new and not busy:

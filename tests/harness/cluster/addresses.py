@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from typing import Final
 
-SLOTS: Final = 16
+SLOTS: Final = 8
 _MACHINES: Final = IPv4Network("198.51.100.0/24")  # a /28 a slot: the host, and up to 13 nodes
-_WORKLOADS: Final = IPv4Network("198.18.0.0/15")  # a /19 a slot: half of it pods, half of it services
+_WORKLOADS: Final = IPv4Network("198.18.0.0/16")  # a /19 a slot: half of it pods, half of it services
+_SIMULATED: Final = IPv4Network("198.19.0.0/16")  # a /19 a slot: pods that only the API server believes in
 NODES_MAX: Final = 13
 
 
@@ -59,6 +60,11 @@ class Slot:
         return self._halves()[1]
 
     @property
+    def simulated(self) -> IPv4Network:
+        """What pods on simulated nodes say that they have; nobody is there, and whoever dials is told so at once."""
+        return list(_SIMULATED.subnets(new_prefix=19))[self.number]
+
+    @property
     def kubernetes(self) -> IPv4Address:
         """The service that pods reach the API server by."""
         return self.services[1]
@@ -74,7 +80,7 @@ class Slot:
 
     @property
     def networks(self) -> tuple[IPv4Network, ...]:
-        return (self.machines, self.pods, self.services)
+        return (self.machines, self.pods, self.services, self.simulated)
 
     def node(self, number: int) -> NodeAddress:
         """Nodes count from 1; the first carries the control plane as well."""

@@ -35,18 +35,18 @@ class Api:
             raise http.client.HTTPException(f"{method} {path}: {answer.get('message', response.status)}")
         return answer
 
-    def follow(self, path: str) -> Iterator[Object]:
-        """Every object there is, then each again when it changes, until the server ends it."""
+    def follow(self, path: str) -> Iterator[tuple[str, Object]]:
+        """LISTED with all that there are, then ADDED, MODIFIED or DELETED with one, until the server ends it."""
         listed = self.call("GET", path)
-        yield from listed["items"]
+        yield "LISTED", listed
         version = listed["metadata"]["resourceVersion"]
         connection = self._connect(_WATCH_SECONDS + 30.0)
         try:
             connection.request("GET", f"{path}?watch=1&resourceVersion={version}&timeoutSeconds={_WATCH_SECONDS}")
             for line in connection.getresponse():
                 event = json.loads(line)
-                if event["type"] in {"ADDED", "MODIFIED"}:
-                    yield event["object"]
+                if event["type"] in {"ADDED", "MODIFIED", "DELETED"}:
+                    yield event["type"], event["object"]
         finally:
             connection.close()
 

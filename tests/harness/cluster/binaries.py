@@ -84,8 +84,8 @@ def _stamps(module: Module) -> list[str]:
 def _build(module: Module, flags: str, folder: Path) -> None:
     go, environment = _go()
     with timed(f"building {module.about}"):
-        _run([go, "mod", "download"], module, environment)
-        listed = _run([go, "list", "-deps", module.package], module, environment)
+        _run([go, "mod", "download"], module.folder, environment)
+        listed = _run([go, "list", "-deps", module.package], module.folder, environment)
         build = [
             go,
             "build",
@@ -126,10 +126,10 @@ def _follow(process: subprocess.Popen[bytes], log: IO[str], module: Module, pack
         return
 
 
-def _run(command: list[str], module: Module, environment: dict[str, str]) -> str:
+def _run(command: list[str], folder: Path, environment: dict[str, str]) -> str:
     done = subprocess.run(
         command,
-        cwd=module.folder,
+        cwd=folder,
         env=environment,
         capture_output=True,
         text=True,
@@ -138,7 +138,7 @@ def _run(command: list[str], module: Module, environment: dict[str, str]) -> str
         stdin=subprocess.DEVNULL,
     )
     if done.returncode:
-        raise machine.NoClusterHere(f"{' '.join(command)} failed in {module.folder}:\n{done.stderr[-3000:]}")
+        raise machine.NoClusterHere(f"{' '.join(command)} failed in {folder}:\n{done.stderr[-3000:]}")
     return done.stdout
 
 
@@ -162,7 +162,8 @@ def _toolchain(go: str, environment: dict[str, str]) -> str:
     system, processor = built_for.stdout.split()
     module = f"golang.org/toolchain@v0.0.1-go{wanted}.{system}-{processor}"
     with timed(f"fetching Go {wanted}"):
-        folder = Path(json.loads(_run([go, "mod", "download", "-json", module], PAUSE, environment))["Dir"])
+        # In a folder without a go.mod: an old Go does not even read one of a new Go's.
+        folder = Path(json.loads(_run([go, "mod", "download", "-json", module], FOLDER, environment))["Dir"])
         for part in ("bin", "pkg/tool"):  # a module's archive does not say what may be run
             for path in (folder / part).rglob("*"):
                 path.chmod(0o755)

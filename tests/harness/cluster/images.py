@@ -7,6 +7,7 @@ A Dockerfile is built as a user would build it, with the repository as its conte
 import json
 import re
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -103,7 +104,9 @@ def coredns() -> Image:
 @contextmanager
 def _package_sources() -> Iterator[list[str]]:
     """This machine's certificate authorities and pip's settings, there for the build and not in the image."""
-    listed = subprocess.run(["pip", "config", "list"], capture_output=True, text=True, check=False, timeout=60)
+    listed = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False, timeout=60
+    )
     with tempfile.NamedTemporaryFile("w", prefix="pip-", suffix=".conf", dir=FOLDER) as settings:
         settings.write(pip_settings(listed.stdout))
         settings.flush()

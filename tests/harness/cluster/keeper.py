@@ -1,4 +1,5 @@
-"""The process that a cluster stands and falls with: holds its slot, makes its volumes, removes all of it at the end.
+"""The process that a cluster stands and falls with: holds its slot, makes its volumes, enforces its policies, and at
+the end removes all of it.
 
 The end is SIGTERM, or the death of whoever wanted the cluster: then this process's stdin closes, however that one died.
 Should the keeper itself be killed, the nodes end with it (files/outer.sh), and the next claim of the slot removes the
@@ -16,6 +17,7 @@ from typing import Final
 
 from harness.cluster import slots
 from harness.cluster.addresses import Slot
+from harness.cluster.enforcer import Enforcer
 from harness.cluster.volumes import Volumes
 
 _END_SECONDS_MAX: Final = 90.0
@@ -84,7 +86,8 @@ def main(number: int) -> None:
         signal.signal(which, lambda *_: end_of_it.set())
     lifeline = os.open(slots.folder(slot) / "lifeline", os.O_RDWR)
     threading.Thread(target=_follow_owner, args=(end_of_it,), daemon=True).start()
-    threading.Thread(target=Volumes(slots.folder(slot), slot).serve, daemon=True).start()
+    for servant in (Volumes(slots.folder(slot), slot), Enforcer(slots.folder(slot), slot)):
+        threading.Thread(target=servant.serve, daemon=True).start()
     end_of_it.wait()
     os.close(lifeline)
     slots.clear(slot)

@@ -27,10 +27,13 @@ def create_network(slot: Slot) -> None:
         _ip("route", "add", str(node.pods), "via", str(node.address), "dev", slot.bridge)
     # Any node's kube-proxy would do; the first is never lost.
     _ip("route", "add", str(slot.services), "via", str(slot.node(1).address), "dev", slot.bridge)
+    _ip("route", "add", "unreachable", str(slot.simulated))
 
 
 def remove_network(slot: Slot) -> None:
-    """What create_network made, if it is there: a link takes its routes with it."""
+    """What create_network made, if it is there: a link takes its routes with it, one to nowhere has no link."""
+    if _ip("-4", "route", "show", "type", "unreachable", "exact", str(slot.simulated)):
+        _ip("route", "delete", "unreachable", str(slot.simulated))
     if Path(f"/sys/class/net/{slot.bridge}").exists():
         _ip("link", "delete", slot.bridge)
 
@@ -47,6 +50,8 @@ def attach(slot: Slot, node: NodeAddress) -> None:
     for other in slot.nodes():
         if other != node:
             _ip(*inside, "route", "add", str(other.pods), "via", str(other.address))
+    # kube-proxy redirects what goes to a service, but only once the kernel knows some way for it.
+    _ip(*inside, "route", "add", str(slot.services), "dev", "eth0")
     subprocess.run(
         ["nsenter", f"--net=/run/netns/{node.netns}", "sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward"],
         check=True,

@@ -19,6 +19,7 @@ PROGRAMS: Final = {
     "go": "golang-go",
     "ip": "iproute2",
     "mount": "mount",
+    "nft": "nftables",
     "nsenter": "util-linux",
     "openssl": "openssl",
 }

@@ -7,13 +7,14 @@ import subprocess
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from harness.cluster import binaries, images, links, machine, names, roots, slots
+from harness.cluster import binaries, images, links, machine, names, roots, simulated, slots
 from harness.cluster.addresses import NODES_MAX, Slot
 from harness.cluster.certificates import Authority
 from harness.cluster.cluster import Cluster, CommandFailed
@@ -92,6 +93,10 @@ class OwnCluster(Cluster):
         self.signal("kube-apiserver", signal.SIGKILL)
         time.sleep(0.2)
         self._await(self._api_is_ready, "the API server")
+
+    def simulated_nodes(self, count: int) -> AbstractContextManager[None]:
+        """So many nodes more, by kwok: their pods are Ready at once and consist of nothing. See `simulated`."""
+        return simulated.nodes(self, self.slot, count)
 
     def resolve(self, name: str) -> list[str]:
         """The IPv4 addresses that pods get for a name, `broker-0.broker.space.svc`; empty where there is none."""

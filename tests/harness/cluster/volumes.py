@@ -43,8 +43,10 @@ class Volumes:
     def _follow(self, path: str, handle: Callable[[Object], None]) -> None:
         while True:
             try:
-                for each in self._api.follow(path):
-                    handle(each)
+                for kind, each in self._api.follow(path):
+                    for item in each["items"] if kind == "LISTED" else [each]:
+                        if kind != "DELETED":
+                            handle(item)
             except (OSError, http.client.HTTPException, ValueError) as error:
                 sys.stderr.write(f"{path}: {error}\n")  # an API server that starts, or starts again
             time.sleep(_AGAIN_SECONDS)
@@ -56,8 +58,9 @@ class Volumes:
             return
         volume = volume_for(claim, node)
         folder = self._folder(volume)
-        folder.mkdir(exist_ok=True)
-        folder.chmod(0o777)  # whoever a pod runs as
+        if folder.parent.is_dir():  # a simulated node has nowhere to put one
+            folder.mkdir(exist_ok=True)
+            folder.chmod(0o777)  # whoever a pod runs as
         try:
             self._api.call("POST", "/api/v1/persistentvolumes", volume)
         except http.client.HTTPException as error:

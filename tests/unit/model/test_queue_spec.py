@@ -55,7 +55,7 @@ def test_a_refusal_says_where_and_what_stands_there_and_what_to_write() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["", "Flights", "a.b", "-a", "a-", "a\n", "x" * 46, None, 1])
+@pytest.mark.parametrize("name", ["", "Flights", "a.b", "-a", "a-", "1a", "a\n", "x" * 46, None, 1])
 def test_names_that_pods_could_not_have_are_refused(name: Any) -> None:
     with pytest.raises(InvalidManifest, match="use up to 45 lower-case letters"):
         QueueSpec.from_manifest(manifest(name), source="a.yaml")

@@ -32,7 +32,7 @@ if [ "$CONTROL_PLANE" = 1 ]; then
         --service-account-key-file=$pki/service-accounts.pub --service-account-signing-key-file=$pki/service-accounts.key \
         --authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction \
         --kubelet-client-certificate=$pki/apiserver-to-kubelet.crt --kubelet-client-key=$pki/apiserver-to-kubelet.key \
-        --kubelet-certificate-authority=$pki/ca.crt \
+        --kubelet-certificate-authority=$pki/ca.crt --kubelet-preferred-address-types=InternalIP \
         --allow-privileged=true &
 fi
 
