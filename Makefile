@@ -5,7 +5,7 @@ UV ?= .venv/bin/uv
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 LINT = .venv/bin/ruff check && .venv/bin/ruff format --check && .venv/bin/mypy && .venv/bin/lint-imports --no-logo
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check unit functions image versions spark cli cluster cluster-down fixture bench lock clean
+.PHONY: help setup demo test check unit functions image versions spark cli cluster images cluster-down fixture bench lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -45,6 +45,9 @@ fixture: setup ## at a release: what a broker of this version leaves on disk, fo
 
 cluster: ## a Kubernetes cluster to play with, KUBECONFIG's, kind's or one made here; in a shell: eval "$$(make cluster)"
 	@scripts/setup >&2 && PYTHONPATH=tests $(PY) -m harness.cluster up
+
+images: setup ## broker, operator, gateway and Spark: their images, built and given to the nodes of `make cluster`
+	@PYTHONPATH=tests $(PY) -m harness.cluster load broker operator gateway spark
 
 cluster-down: ## remove what `make cluster` made
 	@PYTHONPATH=tests $(PY) -m harness.cluster down

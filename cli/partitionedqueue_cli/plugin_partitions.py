@@ -17,6 +17,7 @@ from partitionedqueue_cli.plugin_status import words_of
 from partitionedqueue_cli.tables import print_table
 
 _COUNTS: Final = ("active", "deadLetter", "scheduled", "deferred")
+_FOLLOWS: Final = "Unreachable"  # from a pod that is not there or not ready: nothing new
 _HEADINGS: Final = (
     *("PARTITION", "POD", "NODE", "READY", "REASON"),
     *("ACTIVE", "DEAD-LETTERS", "SCHEDULED", "DEFERRED", "BYTES", "LIBRARY"),
@@ -42,7 +43,7 @@ class Partition:
             found.append({"reason": self.pod.reason, "message": self.pod.message})
         elif self.pod is None and self.pods_are_seen:
             found.append({"reason": "PodMissing", "message": "there is no such pod"})
-        if self.gateway is not None and not self.gateway["up"]:
+        if self.gateway is not None and not self.gateway["up"] and not (found and self.gateway["reason"] == _FOLLOWS):
             found.append({"reason": self.gateway["reason"], "message": self.gateway["message"]})
         if self.sick is not None and not found and self.gateway is None:
             found.append(self.sick)

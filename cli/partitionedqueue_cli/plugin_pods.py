@@ -56,7 +56,7 @@ def _why(manifest: Json, conditions: dict[str, Json], container: dict[str, Any])
     unplaced = conditions.get("PodScheduled", {})
     if unplaced.get("status") == "False":
         return unplaced.get("reason", "Unschedulable"), unplaced.get("message", "")
-    if state.get("running"):
+    if "running" in state:
         return "NotReady", "; ".join(one for one in ("its readiness probe says no", ended) if one)
     return status.get("reason", status.get("phase", "Unknown")), status.get("message", "")
 

@@ -66,7 +66,8 @@ def troubles(queue: Json) -> list[str]:
     conditions = {condition["type"]: condition for condition in status.get("conditions", ())}
     for kind, words in (("Accepted", "not accepted"), ("Ready", "not ready")):
         condition = conditions.get(kind)
-        if condition is not None and condition["status"] == "False":
+        is_said_already = bool(sick_partitions(queue)) and (condition or {}).get("reason") == "PartitionsUnavailable"
+        if condition is not None and condition["status"] == "False" and not is_said_already:
             said.append(f"{words}: {condition['reason']}: {condition['message']}")
             break  # what is not accepted is not ready either
     unnamed = _partitions_missing(status) - len(sick_partitions(queue))

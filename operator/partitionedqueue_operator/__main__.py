@@ -77,10 +77,21 @@ async def _lead(settings: Settings, api: Api, controller: Controller, census: Ce
     await census.await_all()
 
     async def act() -> None:
-        await controller.lead(await operator_key(api, settings.namespace))
+        await controller.lead(await _key(settings, api))
 
     holder = f"{settings.pod}_{uuid.uuid4().hex[:8]}"
     await Lease(api, namespace=settings.namespace, name=OPERATOR, holder=holder).lead(act)
+
+
+async def _key(settings: Settings, api: Api) -> bytes:
+    while True:
+        try:
+            return await operator_key(api, settings.namespace)
+        except ApiFault as fault:
+            if not fault.passing:
+                raise
+            _log.warning("waiting for the API server: %s", fault)
+            await asyncio.sleep(_LOOK_AGAIN_S)
 
 
 def main() -> int:

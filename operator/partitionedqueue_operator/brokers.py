@@ -66,7 +66,7 @@ class _Watched:
     poked: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
     since: float = field(default_factory=time.monotonic)
-    users_read: set[str] = field(default_factory=set)  # incarnations that have read the file of users once more
+    users_read: dict[int, str] = field(default_factory=dict)  # incarnations that have read the file of users once more
 
 
 class Brokers:
@@ -176,14 +176,16 @@ class Brokers:
                 if known is None or known.settings != target.digest:
                     place = {"partition": partition, "partitions": target.partitions}
                     await client.call(calls.configure(keys, settings=target.settings, **place))
-                if time.monotonic() > watched.since + USERS_S and pod.incarnation not in watched.users_read:
-                    watched.users_read.add(pod.incarnation)
+                if time.monotonic() > watched.since + USERS_S and watched.users_read.get(partition) != pod.incarnation:
+                    watched.users_read[partition] = pod.incarnation
                     await client.call(_read_users())
                 totals = await client.call(calls.totals(keys))
-        except (PartitionedQueueError, TimeoutError) as error:
+        except TimeoutError:
             self._close((key, partition))
-            words = str(error) or f"no answer within {ASK_S_MAX:g} s"
-            return Report(pod.incarnation, _trouble(error), words)
+            return Report(pod.incarnation, "Unreachable", f"no answer within {ASK_S_MAX:g} s")
+        except Exception as error:  # noqa: BLE001 -- whatever a broker says, the others are seen to
+            self._close((key, partition))
+            return Report(pod.incarnation, _trouble(error), str(error) or type(error).__name__)
         return Report(pod.incarnation, "", "", _quiet(totals), library, target.digest)
 
     def _client(self, key: Key, partition: int, pod: Pod, password: str) -> BrokerClient:

@@ -92,7 +92,7 @@ class Controller:
         """All that is known of a queue, at this moment."""
         queue = self.cache.queue(key)
         children = self.cache.children(key)
-        if queue is None and children:
+        if children and (queue is None or reconcile.is_left_by_another(children, queue)):
             self._alone_since.setdefault(key, datetime.now(UTC))
         else:
             self._alone_since.pop(key, None)
@@ -117,7 +117,7 @@ class Controller:
         self._conflicts.pop(key, None)
         observed = self.observe(key)
         plan = reconcile.plan(observed, self._settings, self._operator_key)
-        if observed.queue is None:
+        if observed.queue is None or plan.deletions:
             await self._settle_what_is_left(observed, plan)
             return plan.look_again_s
         fault = await self._make_so(key, plan)
@@ -184,6 +184,7 @@ class Controller:
         if not observed.children:
             for memory in (self._conflicts, self._faults, self._written, self._alone_since):
                 memory.pop(key, None)
+            self._cluster.forget(key)
 
 
 def _running(cache: Cache, kind: Kind, body: Manifest) -> Mapping[int, tuple[str, bool]]:

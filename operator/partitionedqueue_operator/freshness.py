@@ -25,8 +25,12 @@ class Freshness:
 
     def __init__(self, kinds: Sequence[Kind], relisted: Callable[[Kind], object]) -> None:
         self._paths = {f"/{kind.plural}": kind for kind in kinds}
-        self._heard = {kind: time.monotonic() for kind in kinds}
+        self._heard: dict[Kind, float] = {}
         self._relisted = relisted
+
+    def begin(self) -> None:
+        """The watches begin now: until then there is nothing to hear, and nothing that a new start would cure."""
+        self._heard = dict.fromkeys(self._paths.values(), time.monotonic())
 
     def stale(self) -> list[str]:
         """The watches that have heard nothing for too long."""

@@ -55,6 +55,7 @@ class Watches:
         self._settings = settings
         self._registry = kopf.OperatorRegistry()
         self._stop = threading.Event()
+        self._freshness = freshness
         loop = asyncio.get_running_loop()
         kopf.on.login(registry=self._registry)(_login(access, freshness))
         for kind in WATCHED:
@@ -63,6 +64,7 @@ class Watches:
 
     async def run(self) -> None:
         """Watch until cancelled. Raises what kopf cannot recover from."""
+        self._freshness.begin()
         ended = asyncio.get_running_loop().run_in_executor(None, self._run)
         try:
             await asyncio.shield(ended)

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from partitionedqueue_operator.census import Census
 from partitionedqueue_operator.cluster.api import Api
+from partitionedqueue_operator.conditions.standing import condition_in
 from partitionedqueue_operator.controller import Controller
 from partitionedqueue_operator.freshness import Freshness
 
@@ -66,6 +67,8 @@ class Health:
         availability = Counter(queue.status.get("availability", "Unknown") for queue in controller.cache.queues())
         yield "# HELP pq_operator_queues queues by availability\n# TYPE pq_operator_queues gauge\n"
         yield from (f'pq_operator_queues{{availability="{word}"}} {n}\n' for word, n in sorted(availability.items()))
+        ready = sum(condition_in(queue.status, "Ready").get("status") == "True" for queue in controller.cache.queues())
+        yield from _metric("queues_ready", "gauge", "queues whose spec holds in every partition", ready)
         yield "# HELP pq_operator_api_requests_total requests to the API server\n"
         yield "# TYPE pq_operator_api_requests_total counter\n"
         for (verb, kind, status), count in sorted(self._api.requests.items()):

@@ -102,14 +102,14 @@ class Pod:
         )
         condition: Manifest = next((c for c in status.get("conditions") or [] if c.get("type") == "Ready"), {})
         reason, message = _trouble(body, status, container)
-        running = "running" in (container.get("state") or {})
+        running = (container.get("state") or {}).get("running") or {}
         return cls(
             name=metadata["name"],
             uid=metadata["uid"],
             ip=status.get("podIP", ""),
             ready=condition.get("status") == "True" and "deletionTimestamp" not in metadata,
             deleting="deletionTimestamp" in metadata,
-            incarnation=container.get("containerID", "") if running else "",
+            incarnation=(container.get("containerID") or running.get("startedAt", "")) if running else "",
             image=container.get("image", "") or _image(body),
             reason=reason,
             message=message,

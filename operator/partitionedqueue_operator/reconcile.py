@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from partitionedqueue.model.placement import QUEUE_LABEL
 from partitionedqueue.model.queue_spec import API_VERSION, KIND, DeletionPolicy, QueueSpec, QueueStatus
 from partitionedqueue_operator.conditions.standing import Refusal, stand
 from partitionedqueue_operator.conditions.telling import Telling, transitions
-from partitionedqueue_operator.observed import QUEUE_UID, Key, Manifest, Observed, Queue
+from partitionedqueue_operator.observed import LAYOUT_LABEL, QUEUE_UID, Key, Manifest, Observed, Queue
 from partitionedqueue_operator.resources.config_map import broker_config_map
 from partitionedqueue_operator.resources.disruption_budget import broker_disruption_budget
 from partitionedqueue_operator.resources.network_policy import broker_network_policy
@@ -77,6 +77,11 @@ def _plan_for_queue(observed: Observed, queue: Queue, settings: Settings, operat
     target = target_of(spec)
     if going := _still_going(observed, queue):
         return _with_status(observed, queue, spec, going, None, look_again_s=LOOK_AGAIN_S)
+    if _is_anothers(observed, subject):
+        words = "the brokers of an earlier queue of this name, which was another one, are counted and removed first"
+        told = _with_status(observed, queue, spec, Refusal("EarlierQueueGoing", words), None)
+        left = _plan_for_what_is_left(observed)
+        return replace(left, status=told.status, tellings=(*told.tellings, *left.tellings))
     if refusal := _refusal(observed, subject):
         return _with_status(observed, queue, spec, refusal, target if observed.stateful_set else None)
     made: list[Callable[[], dict[str, Any]]] = [
@@ -150,6 +155,16 @@ def _still_going(observed: Observed, queue: Queue) -> Refusal | None:
         words = f"volumes of an earlier queue of this name are being deleted ({len(going)} left); waiting for their end"
         return Refusal("EarlierQueueGoing", words)
     return None
+
+
+def _is_anothers(observed: Observed, subject: Subject) -> bool:
+    """Whether the StatefulSet is one that an earlier queue has left, whose messages this one cannot take up."""
+    body = observed.stateful_set
+    if body is None or _annotation(body, QUEUE_UID) == subject.queue.uid or body["metadata"].get("ownerReferences"):
+        return False
+    templates = body["spec"].get("volumeClaimTemplates") or []
+    written = [(claim["metadata"].get("labels") or {}).get(LAYOUT_LABEL) for claim in templates]
+    return written != [layout(subject)]
 
 
 def _refusal(observed: Observed, subject: Subject) -> Refusal | None:
@@ -236,6 +251,11 @@ def _kept(observed: Observed, why: str) -> Telling:
         f"it was; to be rid of them: kubectl delete pvc -n {key.namespace} -l {QUEUE_LABEL}={key.name}",
         warning=True,
     )
+
+
+def is_left_by_another(children: Mapping[tuple[str, str], Manifest], queue: Queue) -> bool:
+    """Whether the StatefulSet among these was made for an earlier queue."""
+    return any(kind == "StatefulSet" and queue_uid_of(body) != queue.uid for (kind, _), body in children.items())
 
 
 def queue_uid_of(body: Manifest) -> str:

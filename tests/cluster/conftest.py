@@ -10,11 +10,13 @@ import pytest
 from harness.cluster import choice
 from harness.cluster.cluster import Cluster
 from harness.cluster.own import OwnCluster
+from harness.release import Release
 
 _HERE = Path(__file__).parent
 _TEST_SECONDS = 600
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(_HERE):
@@ -37,6 +39,14 @@ def own_cluster(cluster: Cluster) -> OwnCluster:
     if not isinstance(cluster, OwnCluster):
         pytest.skip(f"needs a cluster made by harness.cluster.own; this run's is {cluster.kubeconfig}")
     return cluster
+
+
+@pytest.fixture(scope="session")
+def release(cluster: Cluster) -> Release:
+    """The chart, installed once; whoever uninstalls it installs it again."""
+    installed = Release(cluster)
+    installed.install()
+    return installed
 
 
 @pytest.fixture

@@ -202,6 +202,53 @@ def test_rbac_and_the_pod_security_standards_are_in_force(cluster: Cluster, name
         cluster.kubectl("-n", namespace, "run", "root", "--image=localhost/pause:1")
 
 
+POLICY = """
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: store}
+spec:
+  podSelector: {matchLabels: {app: store}}
+  policyTypes: [Ingress, Egress]
+  ingress:
+    - from: [{namespaceSelector: {}, podSelector: {matchLabels: {role: client}}}]
+      ports: [{port: 6379}]
+  egress:
+    - to: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: kube-system}}}]
+      ports: [{port: 53, protocol: UDP}]
+"""
+
+
+def test_a_network_policy_holds_within_a_node_and_across_nodes(
+    own_cluster: OwnCluster, server_image: str, namespace: str
+) -> None:
+    def asks(name: str, whom: str) -> bool:
+        asked = ("exec", name, "--", "timeout", "3", "redis-cli", "-h", f"{whom}.store.{namespace}.svc", "PING")
+        try:
+            return own_cluster.kubectl("-n", namespace, *asked).strip() == "PONG"
+        except CommandFailed:
+            return False
+
+    pods = ("client", "stranger")
+    with stores(own_cluster, namespace, 2):
+        for name in pods:
+            sleeping = ("--image", server_image, "--image-pull-policy=Never", "--labels", f"role={name}", "--command")
+            own_cluster.kubectl("-n", namespace, "run", name, *sleeping, "--", "sleep", "600")
+        own_cluster.kubectl("-n", namespace, "wait", "--for=condition=Ready", "pod", *pods, "--timeout=60s")
+        assert asks("stranger", "store-0")
+        assert asks("store-0", "store-1")
+        own_cluster.kubectl("-n", namespace, "apply", "-f", "-", input=POLICY)
+        eventually(lambda: not asks("stranger", "store-0"))
+        assert not asks("stranger", "store-1")
+        assert asks("client", "store-0")
+        assert asks("client", "store-1")
+        assert not asks("store-0", "store-1")
+        address = own_cluster.resolve(f"store-1.store.{namespace}.svc")[0]
+        assert ask(address, "PING") == "+PONG", "this machine is as good as a node"
+        own_cluster.kubectl("-n", namespace, "delete", "networkpolicy", "store")
+        eventually(lambda: asks("stranger", "store-0") and asks("store-0", "store-1"))
+        own_cluster.kubectl("-n", namespace, "delete", "pod", *pods, "--grace-period=1", "--wait=false")
+
+
 def test_a_process_outside_sees_the_clusters_names(own_cluster: OwnCluster) -> None:
     ask_for_it = "import socket; print(socket.gethostbyname('kubernetes.default.svc'))"
     asking = own_cluster.with_cluster_dns([sys.executable, "-c", ask_for_it])

@@ -131,8 +131,9 @@ class OperatorProcess:
             return 0, ""
 
     def metric(self, name: str) -> float:
-        """The sum of a metric's values."""
-        found = re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", self.answer("/metrics")[1], re.MULTILINE)
+        """The sum of a metric's values, of one with these labels if they are named too."""
+        labels = "" if "{" in name else r"(?:{[^}]*})?"
+        found = re.findall(rf"^{re.escape(name)}{labels} (\S+)$", self.answer("/metrics")[1], re.MULTILINE)
         return sum(map(float, found)) if found else -1
 
     def writes(self) -> dict[str, int]:

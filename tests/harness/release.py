@@ -26,7 +26,7 @@ class Release:
         """Install it, or bring it to these values (`--set`, `--values`), and wait until its pods are ready."""
         version = images.chart_version()
         self.cluster.load("broker", "operator", "gateway", version=version)
-        wait = ["--wait", f"--timeout={INSTALL_SECONDS:.0f}s"]
+        wait = ["--reset-values", "--wait", f"--timeout={INSTALL_SECONDS:.0f}s"]  # else helm keeps what was set before
         try:
             self.helm("upgrade", self.name, str(CHART), "--install", "--create-namespace", *wait, *more)
         except CommandFailed as error:

@@ -98,7 +98,12 @@ class Brokers:
     async def _in_time(client: BrokerClient, call: Call[T]) -> T:
         try:
             async with asyncio.timeout(limits.PARTITION_ANSWER_S_MAX):
-                return await client.call(call)
+                try:
+                    return await client.call(call)
+                except BrokerUnavailable as error:
+                    if not (error.outcome_unknown and call.repeatable):
+                        raise
+                    return await client.call(call)  # the connection had stood idle, and was dead
         except TimeoutError:
             words = f"broker {client.address} did not answer within {limits.PARTITION_ANSWER_S_MAX:g} s"
             raise BrokerUnavailable(words, outcome_unknown=True) from None

@@ -1,6 +1,6 @@
 """`/metrics` in Prometheus' text format, version 0.0.4.
 
-Series a queue: 6 states, 7 figures, and 2 for each partition; nothing grows with messages, sessions or clients.
+Series a queue: 6 states, 6 figures, and 2 for each partition; nothing grows with messages, sessions or clients.
 """
 
 import asyncio

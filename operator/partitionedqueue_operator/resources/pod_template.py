@@ -96,8 +96,10 @@ def _container(subject: Subject) -> dict[str, Any]:
         "resources": _resources(subject),
         # The port opens when the files are read and the library is loaded; reading a full partition takes its time.
         "startupProbe": {"tcpSocket": {"port": "redis"}, "periodSeconds": 1, "failureThreshold": 900},
-        "livenessProbe": _probe("live.sh", period_s=30, timeout_s=10, failures=5),
-        "readinessProbe": _probe("ready.sh", period_s=10, timeout_s=5, failures=2),
+        # A process in the container costs a node some 50 ms of processor time, and a node may hold a hundred brokers:
+        # so seldom, since the first look comes at once and the operator asks each broker itself.
+        "livenessProbe": _probe("live.sh", period_s=60, timeout_s=10, failures=3),
+        "readinessProbe": _probe("ready.sh", period_s=20, timeout_s=5, failures=2),
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,

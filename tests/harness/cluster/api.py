@@ -52,5 +52,6 @@ class Api:
 
     def _connect(self, seconds: float) -> http.client.HTTPSConnection:
         context = ssl.create_default_context(cafile=str(self._pki / "ca.crt"))
+        context.verify_flags |= ssl.VERIFY_X509_STRICT  # as Python does from 3.13 on: pods will
         context.load_cert_chain(self._pki / "admin.crt", self._pki / "admin.key")
         return http.client.HTTPSConnection(self._address, 6443, timeout=seconds, context=context)

@@ -12,6 +12,24 @@ from typing import Final
 from harness.cluster.addresses import NodeAddress, Slot
 
 _DAYS: Final = "3650"
+# RFC 5280 §4.2.1 in full: Python from 3.13 on trusts no authority that does not say what its key is for.
+_REQUESTS: Final = """
+[req]
+distinguished_name = name
+x509_extensions = authority
+[name]
+[authority]
+basicConstraints = critical, CA:TRUE
+keyUsage = critical, keyCertSign, cRLSign
+subjectKeyIdentifier = hash
+"""
+_EXTENSIONS: Final = (
+    "basicConstraints = critical, CA:FALSE",
+    "keyUsage = critical, digitalSignature",
+    "extendedKeyUsage = clientAuth, serverAuth",
+    "subjectKeyIdentifier = hash",
+    "authorityKeyIdentifier = keyid",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +42,10 @@ class Authority:
     def create(self) -> None:
         """Everything that the control plane needs, and `admin.conf` for people."""
         self.folder.mkdir(mode=0o700)
+        (self.folder / "requests.cnf").write_text(_REQUESTS)
         self._key("ca")
-        self._openssl(
-            "req", "-x509", "-new", "-key", "ca.key", "-subj", "/CN=kubernetes", "-days", _DAYS, "-out", "ca.crt"
-        )
+        whose = ["-key", "ca.key", "-subj", "/CN=kubernetes", "-days", _DAYS]
+        self._openssl("req", "-x509", "-new", "-config", "requests.cnf", *whose, "-out", "ca.crt")
         names = [
             "localhost",
             "kubernetes",
@@ -59,11 +77,12 @@ class Authority:
 
     def _certificate(self, name: str, subject: str, alternatives: list[str] | None = None) -> None:
         self._key(name)
-        extensions = ["keyUsage=digitalSignature", "extendedKeyUsage=clientAuth,serverAuth"]
+        extensions = [*_EXTENSIONS]
         if alternatives:
             extensions.append(f"subjectAltName={','.join(alternatives)}")
         (self.folder / f"{name}.ext").write_text("\n".join(extensions) + "\n")
-        self._openssl("req", "-new", "-key", f"{name}.key", "-subj", subject, "-out", f"{name}.csr")
+        whose = ["-key", f"{name}.key", "-subj", subject]
+        self._openssl("req", "-new", "-config", "requests.cnf", *whose, "-out", f"{name}.csr")
         authority = ["-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial"]
         request = ["-in", f"{name}.csr", "-extfile", f"{name}.ext"]
         self._openssl("x509", "-req", *request, *authority, "-days", _DAYS, "-out", f"{name}.crt")

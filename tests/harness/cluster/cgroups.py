@@ -10,7 +10,7 @@ from harness.cluster.machine import NoClusterHere
 
 _ROOT: Final = Path("/sys/fs/cgroup")
 _WANTED: Final = "+cpu +cpuset +memory +pids"
-_REMOVE_SECONDS: Final = 20.0
+_REMOVE_SECONDS: Final = 60.0
 
 
 def create(name: str) -> list[Path]:

@@ -1,7 +1,6 @@
-"""Puts NetworkPolicies in force on every node: watches what they speak of, and loads the rules anew when that changes."""
+"""Puts NetworkPolicies in force on every node: watches what they speak of and loads rules anew when it changes."""
 
 import http.client
-import subprocess
 import sys
 import threading
 import time
@@ -9,8 +8,9 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any, Final
 
-from harness.cluster.addresses import Slot
+from harness.cluster.addresses import NODES_MAX, Slot
 from harness.cluster.api import Api, Object
+from harness.cluster.node import Node
 from harness.cluster.policies import World, ruleset
 
 _PODS: Final = "/api/v1/pods"
@@ -25,6 +25,7 @@ class Enforcer:
 
     def __init__(self, cluster: Path, slot: Slot) -> None:
         self._api = Api(cluster / "pki", slot)
+        self._cluster = cluster
         self._slot = slot
         self._known: dict[str, dict[str, Object]] = {path: {} for path in (_PODS, _NAMESPACES, _POLICIES)}
         self._lock = threading.Lock()
@@ -34,16 +35,16 @@ class Enforcer:
         """Never returns."""
         for path in self._known:
             threading.Thread(target=self._follow, args=(path,), daemon=True).start()
-        loaded: tuple[str, dict[str, int]] = ("", {})
+        loaded: tuple[str, dict[Node, int]] = ("", {})
         while True:
             self._changed.wait(1.0)  # a node that came back is noticed without an event
             time.sleep(_TOGETHER_SECONDS)
             self._changed.clear()
             wanted = (ruleset(self._world(), self._slot), self._nodes())
             if wanted != loaded and (self._known[_POLICIES] or loaded[0]):
-                for netns in wanted[1]:
-                    self._load(netns, wanted[0])
-                loaded = wanted
+                outcomes = [_load(node, wanted[0]) for node in wanted[1]]
+                if all(outcomes):  # else again, a second from now
+                    loaded = wanted
 
     def _follow(self, path: str) -> None:
         while True:
@@ -68,7 +69,7 @@ class Enforcer:
         self._changed.set()
 
     def _matters(self, path: str, each: Object) -> bool:
-        """Of pods those that have an address of the pod network: no finished ones, nor any of the node's or simulated."""
+        """Of pods those that have an address of the pod network: none that ended, nor a node's own or a simulated."""
         if path != _PODS:
             return True
         status: dict[str, Any] = each.get("status", {})
@@ -87,23 +88,18 @@ class Enforcer:
                 policies=tuple(self._known[_POLICIES].values()),
             )
 
-    def _nodes(self) -> dict[str, int]:
-        """The nodes' network namespaces that there are, each with what tells it from an earlier one of its name."""
-        found = {}
-        for node in self._slot.nodes():
-            path = Path(f"/run/netns/{node.netns}")
-            if path.exists():
-                found[node.netns] = path.stat().st_ino
-        return found
+    def _nodes(self) -> dict[Node, int]:
+        """Those that run, each with what tells it from an earlier one of its name."""
+        every = (Node(self._cluster, self._slot, number) for number in range(1, NODES_MAX + 1))
+        return {node: Path(f"/run/netns/{node.address.netns}").stat().st_ino for node in every if node.running}
 
-    def _load(self, netns: str, rules: str) -> None:
-        done = subprocess.run(
-            ["nsenter", f"--net=/run/netns/{netns}", "nft", "-f", "-"],
-            input=rules,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=30,
-        )
-        if done.returncode:
-            sys.stderr.write(f"{netns}: {done.stderr}\n{rules}\n")
+
+def _load(node: Node, rules: str) -> bool:
+    """By the node's own nft: an older one of this machine's may fail on what kube-proxy's newer one has written."""
+    try:
+        done = node.run("nft", "-f", "-", input=rules)
+    except AssertionError:  # the node is only just beginning
+        return False
+    if done.returncode:
+        sys.stderr.write(f"{node.name}: {done.stderr}\n{rules}\n")
+    return done.returncode == 0

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
+import traceback
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +21,8 @@ from harness.cluster.addresses import Slot
 from harness.cluster.enforcer import Enforcer
 from harness.cluster.volumes import Volumes
 
-_END_SECONDS_MAX: Final = 90.0
+_END_SECONDS_MAX: Final = 300.0
+_TRIES: Final = 3
 _PID: Final = "keeper.pid"
 
 
@@ -90,7 +92,15 @@ def main(number: int) -> None:
         threading.Thread(target=servant.serve, daemon=True).start()
     end_of_it.wait()
     os.close(lifeline)
-    slots.clear(slot)
+    for left in reversed(range(_TRIES)):
+        try:
+            slots.clear(slot)
+        except (AssertionError, OSError, subprocess.SubprocessError):
+            if not left:
+                raise
+            traceback.print_exc()
+        else:
+            return
 
 
 def _follow_owner(end_of_it: threading.Event) -> None:

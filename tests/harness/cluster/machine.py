@@ -19,7 +19,6 @@ PROGRAMS: Final = {
     "go": "golang-go",
     "ip": "iproute2",
     "mount": "mount",
-    "nft": "nftables",
     "nsenter": "util-linux",
     "openssl": "openssl",
 }

@@ -7,7 +7,7 @@ from typing import Final
 
 from harness.cluster.machine import NoClusterHere
 
-_TRIES: Final = 3
+_TRIES: Final = 5
 _WAIT_SECONDS: Final = 2.0
 _SUFFIXES: Final = {"svc": ".cluster.local", "local": ""}
 

@@ -116,17 +116,17 @@ class Node:
         with loaded.open("a") as marks:
             marks.write(mark)
 
-    def run(self, *command: str, seconds: float = 60.0) -> subprocess.CompletedProcess[str]:
+    def run(self, *command: str, input: str = "", seconds: float = 60.0) -> subprocess.CompletedProcess[str]:
         """Run something inside the node, as its root."""
         enter = ["nsenter", f"--target={self._process_1()}", "--mount", "--pid", "--net", "--uts", "--root", "--wd"]
         return subprocess.run(
             [*enter, *command],
+            input=input,
             env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin:/k8s/bin"},
             capture_output=True,
             text=True,
             check=False,
             timeout=seconds,
-            stdin=subprocess.DEVNULL,
         )
 
     def signal(self, program: str, which: signal.Signals) -> None:
@@ -137,7 +137,7 @@ class Node:
     def _process_1(self) -> int:
         """The node's first process as the host numbers it: the one whose own number in the node is 1."""
         pids = subprocess.run(
-            ["ip", "netns", "pids", self.address.netns], capture_output=True, text=True, check=True, timeout=10
+            ["ip", "netns", "pids", self.address.netns], capture_output=True, text=True, check=True, timeout=60
         )
         for pid in pids.stdout.split():
             try:

@@ -1,7 +1,7 @@
 """What NetworkPolicies mean, as nftables rules. Decides only; `enforcer` puts the rules in force.
 
-The network plugins that enforce policies come as images from registries, which this cluster has no way to. As elsewhere,
-a connection that was let through stays, and this machine, which stands for the nodes, may always connect.
+The network plugins that enforce policies come as images from registries, which this cluster has no way to. As
+elsewhere, a connection that was let through stays, and this machine, which stands for the nodes, may always connect.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -60,7 +60,7 @@ def _chains(world: World, way: str) -> Iterator[tuple[str, str, list[str]]]:
             for rule in policy["spec"].get(rules_key) or []:
                 peers = _addresses(world, policy, rule.get(peers_key) or [], field)
                 for ports in _ports(world, rule.get("ports") or [], pod if way == "Ingress" else None):
-                    rules += [f"{peer} {ports} return".strip() for peer in peers]
+                    rules += [" ".join(part for part in (peer, ports, "return") if part) for peer in peers]
         yield f"{way.lower()}-{address.replace('.', '-')}", address, rules
 
 
@@ -77,6 +77,8 @@ def _addresses(world: World, policy: Object, peers: list[Object], field: str) ->
     found = []
     for peer in peers:
         if block := peer.get("ipBlock"):
+            if ":" in block["cidr"]:  # no pod here has an IPv6 address
+                continue
             excepted = "".join(f" ip {field} != {each}" for each in block.get("except") or [])
             found.append(f"ip {field} {block['cidr']}{excepted}")
             continue

@@ -8,6 +8,7 @@ import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 from harness.cluster import binaries
@@ -30,6 +31,8 @@ def nodes(cluster: Cluster, slot: Slot, count: int) -> Iterator[None]:
         f"--kubeconfig={cluster.kubeconfig}",
         f"--cidr={slot.simulated}",
         f"--node-ip={slot.simulated[-2]}",
+        f"--config={Path(__file__).parent / 'files' / 'stages.yaml'}",
+        "--node-lease-duration-seconds=40",  # renewed every ten; a node is missed after sixteen
         f"--manage-nodes-with-annotation-selector={_ANNOTATION}=fake",
     ]
     with cluster.kubeconfig.with_name("kwok.log").open("w") as log:

@@ -105,4 +105,4 @@ def test_labels_are_escaped() -> None:
 
 def test_series_a_queue_are_as_many_as_its_docstring_says() -> None:
     lines = [line for line in metrics.of_queues([report()]) if not line.startswith("#")]
-    assert len(lines) <= 6 + 7 + 2 * PARTITIONS
+    assert len(lines) <= 6 + 6 + 2 * PARTITIONS

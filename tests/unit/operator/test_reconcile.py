@@ -368,3 +368,21 @@ def test_the_policy_says_who_removes_the_workload_and_the_volumes(policy: str, o
     body = made("StatefulSet", plan(observed(queue(deletionPolicy=policy), pods=0)))
     assert ("ownerReferences" in body["metadata"]) is owned
     assert body["spec"]["persistentVolumeClaimRetentionPolicy"]["whenDeleted"] == when_deleted
+
+
+def test_brokers_of_an_earlier_queue_of_another_layout_are_seen_off_first() -> None:
+    earlier = left(Totals(messages=3))
+    body = dict(earlier.stateful_set or {})
+    body["metadata"] = {
+        **body["metadata"],
+        "annotations": {**body["metadata"]["annotations"], "messaging.partitionedqueue.io/queue-uid": "u-0"},
+    }
+    seen = replace(earlier, queue=queue(sizeGB=2), children={("StatefulSet", "orders-broker"): body})
+    result = plan(seen)
+    assert condition(result, "Accepted")["reason"] == "EarlierQueueGoing"
+    assert [d.kind for d in result.deletions] == ["StatefulSet"]
+    assert [telling.reason for telling in result.tellings] == ["EarlierQueueGoing", "VolumesKept"]
+    assert result.objects == ()
+    same = replace(seen, queue=queue())
+    assert plan(same).deletions == ()
+    assert made("StatefulSet", plan(same))["spec"]["template"] == body["spec"]["template"]
