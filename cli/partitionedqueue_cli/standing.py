@@ -13,6 +13,7 @@ from partitionedqueue.broker.replies import Totals
 from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue.model.placement import BrokerAddress
 from partitionedqueue_cli import namespace
+from partitionedqueue_cli.tables import print_table
 
 COUNTS = ("messages", "ready", "locked", "claimed", "deferred", "scheduled", "dead_letters", "bytes")
 _HEADINGS = tuple(name.upper().replace("_", "-") for name in COUNTS)
@@ -97,7 +98,7 @@ def _print(standings: list[QueueStanding], *, each_partition: bool) -> None:
     for one in standings:
         ready = f"{len(one.partitions) - len(one.sick)}/{len(one.partitions)}"
         rows.append((one.name, ready, one.availability, *(str(one.count(name)) for name in COUNTS)))
-    _print_table(rows)
+    print_table(rows)
     for one in standings:
         for number in one.sick:
             print(f"{one.name}: partition {number} does not answer: {one.partitions[number]}")
@@ -111,10 +112,4 @@ def _print_partitions(standing: QueueStanding) -> None:
     for number, (address, one) in enumerate(zip(standing.addresses, standing.partitions, strict=True)):
         counts = ("-",) * len(COUNTS) if isinstance(one, str) else tuple(str(getattr(one, name)) for name in COUNTS)
         rows.append((str(number), str(address), *counts))
-    _print_table(rows)
-
-
-def _print_table(rows: list[tuple[str, ...]]) -> None:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print_table(rows)
