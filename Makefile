@@ -43,7 +43,7 @@ cli: setup ## the pq command and its embedded namespace
 fixture: setup ## at a release: what a broker of this version leaves on disk, for the tests of later ones
 	@PYTHONPATH=tests $(PY) -m harness.layout_making
 
-cluster: ## a Kubernetes cluster to play with, KUBECONFIG's, kind's or one made here; in a shell: eval "$$(make cluster)"
+cluster: ## a Kubernetes cluster to play with, KUBECONFIG's, kind's or one made here; in a shell: eval "$(make cluster)"
 	@scripts/setup >&2 && PYTHONPATH=tests $(PY) -m harness.cluster up
 
 images: setup ## broker, operator, gateway and Spark: their images, built and given to the nodes of `make cluster`

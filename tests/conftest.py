@@ -3,6 +3,9 @@ import os
 import pytest
 
 from harness import servers
+from harness.cluster.scheduling import (
+    pytest_xdist_make_scheduler,  # noqa: F401 - a hook: the tests of tests/cluster stay on one worker
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

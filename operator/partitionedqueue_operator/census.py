@@ -84,5 +84,16 @@ class Census:
             self._asked.add(kind)
             return
         for namespace, name, uid in held - there:
-            _log.info("%s %s/%s has gone unnoticed", kind.name, namespace, name)
-            self._controller.lost(kind, namespace, name, uid)
+            # The list may be older than what the watch has told: each is asked for before it is given up.
+            if await self._is_gone(kind, namespace, name, uid):
+                _log.info("%s %s/%s has gone unnoticed", kind.name, namespace, name)
+                self._controller.lost(kind, namespace, name, uid)
+
+    async def _is_gone(self, kind: Kind, namespace: str, name: str, uid: str) -> bool:
+        try:
+            body = await self._api.get(kind, namespace, name)
+        except ApiFault as fault:
+            _log.warning("%s %s/%s cannot be read: %s", kind.name, namespace, name, fault)
+            self._asked.add(kind)
+            return False
+        return body is None or body["metadata"]["uid"] != uid

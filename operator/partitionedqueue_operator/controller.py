@@ -174,6 +174,9 @@ class Controller:
     async def _settle_what_is_left(self, observed: Observed, plan: Plan) -> None:
         """See a deleted queue off."""
         key = observed.key
+        if observed.queue is None and (plan.target or plan.deletions) and not await self._cluster.has_gone(key):
+            self.work.add(key)
+            return
         self._see_to_brokers(key, plan)
         body = observed.stateful_set
         for telling in plan.tellings:

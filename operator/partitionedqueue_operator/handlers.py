@@ -65,27 +65,47 @@ class Watches:
     async def run(self) -> None:
         """Watch until cancelled. Raises what kopf cannot recover from."""
         self._freshness.begin()
-        ended = asyncio.get_running_loop().run_in_executor(None, self._run)
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[None] = loop.create_future()
+
+        def work() -> None:
+            error = self._run()
+            with contextlib.suppress(RuntimeError):  # nobody waits for it any more
+                loop.call_soon_threadsafe(_settle, ended, error)
+
+        # A daemon: kopf may take long to end, and whoever was asked to end must not wait for it.
+        threading.Thread(target=work, name="watches", daemon=True).start()
         try:
             await asyncio.shield(ended)
         finally:
             self._stop.set()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(END_S_MAX):
-                    await ended
+                    await asyncio.shield(ended)
         raise WatchesEnded("the watches have ended by themselves")
 
-    def _run(self) -> None:
-        asyncio.run(
-            kopf.operator(
-                registry=self._registry,
-                settings=_configured(),
-                standalone=True,
-                clusterwide=not self._settings.watch_namespaces,
-                namespaces=self._settings.watch_namespaces,
-                stop_flag=self._stop,
+    def _run(self) -> BaseException | None:
+        try:
+            asyncio.run(
+                kopf.operator(
+                    registry=self._registry,
+                    settings=_configured(),
+                    standalone=True,
+                    clusterwide=not self._settings.watch_namespaces,
+                    namespaces=self._settings.watch_namespaces,
+                    stop_flag=self._stop,
+                )
             )
-        )
+        except BaseException as error:  # noqa: BLE001 -- it is raised where it is waited for
+            return error
+        return None
+
+
+def _settle(ended: "asyncio.Future[None]", error: BaseException | None) -> None:
+    if error is None:
+        ended.set_result(None)
+    else:
+        ended.set_exception(error if isinstance(error, Exception) else WatchesEnded(repr(error)))
 
 
 class WatchesEnded(Exception):

@@ -79,7 +79,6 @@ class Pod:
     ready: bool
     deleting: bool
     incarnation: str
-    image: str
     reason: str = ""
     message: str = ""
 
@@ -110,17 +109,12 @@ class Pod:
             ready=condition.get("status") == "True" and "deletionTimestamp" not in metadata,
             deleting="deletionTimestamp" in metadata,
             incarnation=(container.get("containerID") or running.get("startedAt", "")) if running else "",
-            image=container.get("image", "") or _image(body),
             reason=reason,
             message=message,
         )
 
 
 BROKER_CONTAINER: Final = "broker"
-
-
-def _image(body: Manifest) -> str:
-    return str(next((c["image"] for c in body["spec"]["containers"] if c["name"] == BROKER_CONTAINER), ""))
 
 
 def _trouble(body: Manifest, status: Manifest, container: Manifest) -> tuple[str, str]:
@@ -151,7 +145,6 @@ class Claim:
     uid: str
     layout: str
     deleting: bool
-    bytes_asked: str = ""
 
     @classmethod
     def of(cls, body: Manifest) -> Self:
@@ -162,7 +155,6 @@ class Claim:
             uid=metadata["uid"],
             layout=(metadata.get("labels") or {}).get(LAYOUT_LABEL, ""),
             deleting="deletionTimestamp" in metadata,
-            bytes_asked=((body.get("spec") or {}).get("resources") or {}).get("requests", {}).get("storage", ""),
         )
 
 

@@ -52,8 +52,8 @@ def status_of(standing: Standing, before: Manifest) -> dict[str, Any]:
         if standing.spec.requires_session:
             status["counts"]["sessions"] = counts.sessions
     versions = sorted({report.library for report in standing.observed.reports.values() if report.library})
-    if versions:
-        status["libraryVersion"] = ", ".join(versions)
+    if told := ", ".join(versions) or before.get("libraryVersion"):
+        status["libraryVersion"] = told
     if (stateful_set := standing.observed.stateful_set) is not None:
         status["brokerImage"] = stateful_set["spec"]["template"]["spec"]["containers"][0]["image"]
     if standing.counts_complete is not None:

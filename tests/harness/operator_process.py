@@ -20,7 +20,6 @@ from harness.cluster.cluster import Cluster
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "charts" / "partitionedqueue"
-RELEASE = "pq"
 _START_S = 60.0
 _OPERATORS = "app.kubernetes.io/name=partitionedqueue,app.kubernetes.io/component=operator"
 
@@ -31,7 +30,8 @@ class Installation:
     def __init__(self, cluster: Cluster, folder: Path) -> None:
         self.cluster = cluster
         self.folder = folder
-        self.namespace = f"operator-{secrets.token_hex(3)}"
+        self.release = f"local-{secrets.token_hex(3)}"  # its cluster roles are not those of a chart that is installed
+        self.namespace = f"operator-{self.release}"
         self._resting = self._deployed()
         for namespace, name in self._resting:  # two that act on the same queues would fight over them
             cluster.kubectl("scale", "deployment", name, "-n", namespace, "--replicas=0")
@@ -42,7 +42,7 @@ class Installation:
         cluster.kubectl("wait", "--for=condition=Established", "crd/partitionedqueues.messaging.partitionedqueue.io")
         cluster.kubectl("create", "namespace", self.namespace)
         rights = cluster.helm(
-            "template", RELEASE, str(CHART), "-n", self.namespace, "-s", "templates/operator-rbac.yaml",
+            "template", self.release, str(CHART), "-n", self.namespace, "-s", "templates/operator-rbac.yaml",
         )  # fmt: skip
         self._rights = rights
         cluster.kubectl("apply", "-f", "-", input=rights)
@@ -94,7 +94,7 @@ class OperatorProcess:
             "PQ_OPERATOR_NAMESPACE": installation.namespace,
             "PQ_OPERATOR_POD": self._pod,
             "PQ_OPERATOR_PORT": str(self.port),
-            "PQ_RELEASE": RELEASE,
+            "PQ_RELEASE": installation.release,
         }
         environment.pop("KUBERNETES_SERVICE_HOST", None)
         with self.log.open("wb") as log:

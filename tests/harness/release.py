@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,8 +25,7 @@ class Release:
 
     def install(self, *more: str) -> None:
         """Install it, or bring it to these values (`--set`, `--values`), and wait until its pods are ready."""
-        version = images.chart_version()
-        self.cluster.load("broker", "operator", "gateway", version=version)
+        _load_images(self.cluster)
         wait = ["--reset-values", "--wait", f"--timeout={INSTALL_SECONDS:.0f}s"]  # else helm keeps what was set before
         try:
             self.helm("upgrade", self.name, str(CHART), "--install", "--create-namespace", *wait, *more)
@@ -56,3 +56,9 @@ class Release:
             shown += f"\n{component}:\n"
             shown += self.cluster.kubectl("logs", "-n", self.namespace, "-l", selector, "--tail=25", "--prefix")
         return shown
+
+
+@cache
+def _load_images(cluster: Cluster) -> None:
+    """Once a run: what is installed later in it is of the same source."""
+    cluster.load("broker", "operator", "gateway", version=images.chart_version())

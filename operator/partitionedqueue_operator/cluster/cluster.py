@@ -60,6 +60,14 @@ class Cluster:
         if body is not None and all(entry.get("manager") != OPERATOR for entry in managers):
             raise NotOurs(f"{kind.name} {name}")
 
+    async def has_gone(self, key: Key) -> bool:
+        """Whether there is no such queue, by the API server's own word and not by what a watch has told."""
+        body = await self._api.get(QUEUES, key.namespace, key.name)
+        if body is None:
+            return True
+        self._cache.put(QUEUES, body)
+        return False
+
     async def delete(self, key: Key, kind_name: str, name: str, uid: str) -> None:
         """Delete an object by its name and uid."""
         await self._api.delete(BY_NAME[kind_name], key.namespace, name, uid=uid)

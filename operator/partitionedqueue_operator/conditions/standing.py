@@ -93,6 +93,8 @@ def stand(observed: Observed, spec: QueueSpec | None, refusal: Refusal | None, s
             unsettled.append(partition)
         if report is not None and report.totals is not None:
             total, counted = total + Counts.of(report.totals), counted + 1
+    # As long as some have not been asked yet, since the operator has just begun, what was known is still the best.
+    all_asked = all(n in observed.reports for n, pod in observed.pods.items() if pod.running)
     return Standing(
         observed=observed,
         spec=spec,
@@ -100,8 +102,8 @@ def stand(observed: Observed, spec: QueueSpec | None, refusal: Refusal | None, s
         settings=settings,
         sick=tuple(sick),
         unsettled=tuple(unsettled),
-        counts=total if counted else counts_in(before),
-        counts_complete=_complete(counted, spec, before),
+        counts=total if all_asked and counted else counts_in(before),
+        counts_complete=_complete(counted, spec, before) if all_asked else before.get("countsComplete"),
         making=bool(sick) and condition_in(before, "Progressing").get("reason", "Creating") == "Creating",
         rolling=_rolling(observed),
     )
@@ -136,9 +138,9 @@ def condition_in(status: Manifest, kind: str) -> Manifest:
 
 
 def _complete(counted: int, spec: QueueSpec | None, before: Manifest) -> bool | None:
-    if spec is not None and counted == spec.partitions:
-        return True
-    return False if counted or "countsComplete" in before else None
+    if not counted and "countsComplete" not in before:
+        return None
+    return spec is not None and counted == spec.partitions
 
 
 def _trouble(pod: Pod | None, report: Report | None) -> tuple[str, str] | None:

@@ -6,6 +6,7 @@ A Dockerfile is built as a user would build it, with the repository as its conte
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,8 @@ BASE: Final = f"debian:{roots.SUITE}-slim"  # what the Dockerfiles have in FROM
 _AUTHORITIES: Final = Path("/etc/ssl/certs/ca-certificates.crt")
 _AUTHORITIES_INSIDE: Final = "/mnt/ca.crt"
 _BUILD_SECONDS_MAX: Final = 3600.0
+_ARCHIVES_KEPT: Final = 2
+_FREE_BYTES_MIN: Final = 15 * 1000**3
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,21 @@ def from_program(program: Path, named: str, key: str) -> Image:
         _archive(named, folder / "image.tar")
 
     return Image(named, made_once(f"image-{_file_name(named)}", key, make) / "image.tar", key)
+
+
+def prune(in_use: set[Path]) -> None:
+    """Of each of the project's images keep the newest archives, and those that a cluster may ask for again.
+
+    What buildah remembers of builds makes the next one quick; it goes only when the disk runs full.
+    """
+    for name in DOCKERFILES:
+        made = sorted(FOLDER.glob(f"image-docker.io-partitionedqueue-{name}-*"), key=lambda path: path.stat().st_mtime)
+        for folder in made[:-_ARCHIVES_KEPT]:
+            if folder / "image.tar" not in in_use:
+                shutil.rmtree(folder, ignore_errors=True)
+    if shutil.disk_usage(FOLDER).free < _FREE_BYTES_MIN:
+        with timed("little room is left on the disk; forgetting earlier builds"):
+            _buildah("rmi", "--prune", "--force")
 
 
 def pause() -> Image:

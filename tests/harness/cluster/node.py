@@ -113,6 +113,7 @@ class Node:
         inside = f"/images/{image.archive.relative_to(CACHE)}"
         done = self.run("ctr", "-n", "k8s.io", "images", "import", inside, seconds=_IMPORT_SECONDS_MAX)
         assert done.returncode == 0, f"{image.reference} could not be loaded on {self.name}: {done.stderr[-2000:]}"
+        self._forget_replaced()
         with loaded.open("a") as marks:
             marks.write(mark)
 
@@ -148,6 +149,14 @@ class Node:
             if len(numbers) == 2 and numbers[1] == "1":
                 return int(pid)
         raise AssertionError(f"{self.name} does not run; see {self.folder}/logs/node.log")
+
+    def _forget_replaced(self) -> None:
+        """Images that lost their name to a newer one are still known by their number, and keep their gigabytes."""
+        listed = self.run("ctr", "-n", "k8s.io", "images", "ls").stdout.splitlines()[1:]
+        digests = {line.split()[0]: line.split()[2] for line in listed}
+        named = {digest for name, digest in digests.items() if not name.startswith("sha256:")}
+        if nameless := [name for name, digest in digests.items() if digest not in named]:
+            self.run("ctr", "-n", "k8s.io", "images", "rm", *nameless)
 
     def _await_containerd(self) -> None:
         deadline = time.monotonic() + _START_SECONDS_MAX

@@ -53,6 +53,7 @@ class OwnCluster(Cluster):
         """Build these images of the project (images.DOCKERFILES), give them to every node; how pods name them."""
         built = [images.build(name, version) for name in names]
         self.load_images(*built)
+        images.prune({image.archive for cluster in _running() for image in cluster._images().values()})
         return [image.reference for image in built]
 
     def load_images(self, *wanted: Image) -> None:

@@ -1,6 +1,7 @@
 """The cluster harness's arithmetic and rules; what it does to a machine is tested in tests/cluster."""
 
 import itertools
+import os
 import subprocess
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -109,3 +110,16 @@ def test_what_failed_half_way_is_not_taken_for_made(tmp_path: Path, monkeypatch:
     whole = cache.made_once("thing", "1", lambda folder: (folder / "all").touch())
     assert [path.name for path in whole.iterdir()] == ["all"]
     assert cache.made_once("thing", "1", fail) == whole
+
+
+def test_old_archives_go_but_for_the_newest_and_those_that_a_cluster_may_ask_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(images, "FOLDER", tmp_path)
+    monkeypatch.setattr(images, "_FREE_BYTES_MIN", 0)
+    folders = [tmp_path / f"image-docker.io-partitionedqueue-broker-0.1.0-{number}" for number in range(5)]
+    for age, folder in enumerate(folders):
+        folder.mkdir()
+        os.utime(folder, (age, age))
+    images.prune({folders[1] / "image.tar"})
+    assert sorted(path.name[-1] for path in tmp_path.iterdir()) == ["1", "3", "4"]

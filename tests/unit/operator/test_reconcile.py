@@ -30,7 +30,7 @@ def queue(*, annotations: Mapping[str, str] | None = None, status: Any = None, *
 def pod(partition: int, **changes: Any) -> Pod:
     made = Pod(
         name=f"orders-broker-{partition}", uid=f"p-{partition}", ip=f"198.18.0.{partition}", ready=True, deleting=False,
-        incarnation=f"c-{partition}", image="broker:1",
+        incarnation=f"c-{partition}",
     )  # fmt: skip
     return replace(made, **changes)
 
@@ -134,26 +134,38 @@ def test_a_partition_without_the_newest_settings_keeps_the_queue_from_ready() ->
     assert condition(result, "Progressing")["reason"] == "Configuring"
 
 
-def test_an_operator_that_has_just_begun_takes_nothing_back() -> None:
-    before = plan(with_stateful_set(observed(queue()))).status
-    begun = plan(replace(with_stateful_set(observed(queue(status=before))), reports={})).status
-    assert before is not None
-    assert begun is not None
-    assert begun["conditions"][:4] == before["conditions"][:4]  # whether it may be deleted is not known yet
-    assert begun["availability"] == "Available"
-    assert begun["countsComplete"] is False
-
-
-def test_counts_that_nobody_can_take_now_are_not_forgotten() -> None:
+@pytest.mark.parametrize("asked", [0, 3])
+def test_an_operator_that_has_just_begun_writes_nothing_new(asked: int) -> None:
     seen = with_stateful_set(observed(queue()))
-    held = replace(seen, reports={**seen.reports, 0: report(0, Totals(messages=7, ready=7))})
+    held = replace(seen, reports={**seen.reports, 15: report(15, Totals(messages=7, ready=7), settings_of(seen))})
     before = plan(held).status
-    blind = replace(with_stateful_set(observed(queue(status=before))), reports={})
-    result = plan(blind)
+    begun = with_stateful_set(observed(queue(status=before)))
+    assert plan(replace(begun, reports={n: begun.reports[n] for n in range(asked)})).status == before
+
+
+def settings_of(seen: Observed) -> str:
+    return seen.reports[0].settings
+
+
+def test_counts_that_nobody_can_take_are_not_complete() -> None:
+    seen = with_stateful_set(observed(queue()))
+    held = replace(seen, reports={**seen.reports, 0: report(0, Totals(messages=7, ready=7), settings_of(seen))})
+    before = plan(held).status
+    blind = with_stateful_set(observed(queue(status=before)))
+    result = plan(replace(blind, reports={**blind.reports, 0: Report("c-0", "Unreachable", "no answer")}))
     assert result.status is not None
-    assert result.status["messages"] == 7
     assert result.status["countsComplete"] is False
-    assert condition(result, "Deletable")["reason"] == "HoldsMessages"
+    assert condition(result, "Deletable")["reason"] == "CountUnknown"
+
+
+def test_with_every_broker_gone_the_last_counts_stay_and_are_not_complete() -> None:
+    seen = with_stateful_set(observed(queue()))
+    held = replace(seen, reports={**seen.reports, 0: report(0, Totals(messages=7, ready=7), settings_of(seen))})
+    dark = replace(with_stateful_set(observed(queue(status=plan(held).status))), pods={}, reports={})
+    result = plan(dark)
+    assert result.status is not None
+    assert (result.status["messages"], result.status["countsComplete"]) == (7, False)
+    assert result.status["availability"] == "Unavailable"
 
 
 def test_a_queue_that_never_came_up_can_be_deleted() -> None:
