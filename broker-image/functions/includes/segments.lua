@@ -99,7 +99,7 @@ end
 -- The packed sizes of messages first..last of one segment.
 function sizes_of(queue, segment, first, last)
   local base = segment * SEGMENT + 1
-  return call('GETRANGE', sizes_key(queue, segment), (first - base) * 4, (last - base) * 4 + 3)
+  return call('GETRANGE', sizes_key(queue, segment), digits_of((first - base) * 4), digits_of((last - base) * 4 + 3))
 end
 
 function bytes_of(queue, segment, first, last)
@@ -117,7 +117,7 @@ local function note(s, segment, place, at, sizes, expiries, from, to)
     call(place == 0 and 'SET' or 'APPEND', times_key(queue, segment), pack('<I2I6', place, at))
     s.marked = at
   end
-  call('SETRANGE', sizes_key(queue, segment), place * 4, sizes)
+  call('SETRANGE', sizes_key(queue, segment), digits_of(place * 4), sizes)
   if expiries or s.expiry_mark ~= 0 then mark_expiries(s, segment, place, expiries, from, to) end
   local bytes, count = sum_of(sizes), to - from + 1
   s.bytes, s.messages, s.tail = s.bytes + bytes, s.messages + count, s.tail + count
@@ -234,8 +234,8 @@ end
 
 function bodies_of(queue, segment, first, last)
   local base = segment * SEGMENT + 1
-  if first == last then return { call('LINDEX', segment_key(queue, segment), first - base) } end
-  return call('LRANGE', segment_key(queue, segment), first - base, last - base)
+  if first == last then return { call('LINDEX', segment_key(queue, segment), digits_of(first - base)) } end
+  return call('LRANGE', segment_key(queue, segment), digits_of(first - base), digits_of(last - base))
 end
 
 -- How many messages make up about `bytes`, by the mean size of what is stored.
@@ -252,20 +252,16 @@ end
 
 -- Sets or clears the bits from..to (zero-based, inclusive).
 function change_bits(bits, from, to, on)
-  local first, last = floor(from / 8), floor(to / 8)
+  local first, last = (from - from % 8) / 8 + 1, (to - to % 8) / 8 + 1
+  local low, high = 2 ^ (from % 8), 2 ^ (to % 8 + 1) -- from this value on, below that one
   if first == last then
-    local value, mask = byte(bits, first + 1), 2 ^ (to % 8 + 1) - 2 ^ (from % 8)
-    return sub(bits, 1, first) .. char(on and bit.bor(value, mask) or bit.band(value, 255 - mask)) .. sub(bits, first + 2)
+    local value, mask = byte(bits, first), high - low
+    return sub(bits, 1, first - 1) .. char(on and bit.bor(value, mask) or bit.band(value, 255 - mask)) .. sub(bits, first + 1)
   end
-  local out = {}
-  for i = first, last do
-    local low = i == first and from % 8 or 0
-    local high = i == last and to % 8 or 7
-    local mask = 2 ^ (high + 1) - 2 ^ low
-    local value = byte(bits, i + 1)
-    out[#out + 1] = char(on and bit.bor(value, mask) or bit.band(value, 255 - mask))
-  end
-  return sub(bits, 1, first) .. table.concat(out) .. sub(bits, last + 2)
+  local opening, closing = byte(bits, first), byte(bits, last)
+  return sub(bits, 1, first - 1) .. char(on and bit.bor(opening, 256 - low) or bit.band(opening, low - 1))
+    .. rep(on and '\255' or '\0', last - first - 1)
+    .. char(on and bit.bor(closing, high - 1) or bit.band(closing, 256 - high)) .. sub(bits, last + 1)
 end
 
 -- All bits 0..count-1 set.
@@ -293,10 +289,27 @@ function absent_from(s, segment)
   return bits
 end
 
+local NONE_GONE -- the record of a segment from which nothing has gone
+
+-- The same record with messages from..to of the segment gone, too.
+local function gone_with(record, from, to, bytes, count, blanked)
+  local at = (from - from % 8) / 8 + GONE_SIZE + 1
+  if to - to % 8 == from - from % 8 then
+    return pack(GONE, bytes, count, blanked) .. sub(record, GONE_SIZE + 1, at - 1)
+      .. char(bit.bor(byte(record, at), 2 ^ (to % 8 + 1) - 2 ^ (from % 8))) .. sub(record, at + 1)
+  end
+  return pack(GONE, bytes, count, blanked) .. change_bits(sub(record, GONE_SIZE + 1), from, to, true)
+end
+
 -- Takes messages first..last (of one segment, all of them still there, `bytes` in all) out for ever.
 function remove(s, segment, first, last, bytes)
-  local bytes_gone, count_gone, blanked, bits = gone_of(s, segment)
-  local count = last - first + 1
+  local field, count = gone_field(segment), last - first + 1
+  local record = get(s, field)
+  if not record then
+    NONE_GONE = NONE_GONE or pack(GONE, 0, 0, 0) .. rep('\0', SEGMENT / 8)
+    record = NONE_GONE
+  end
+  local bytes_gone, count_gone, blanked = unpack_struct(GONE, record)
   s.bytes, s.messages = s.bytes - bytes, s.messages - count
   if count_gone + count == SEGMENT then
     s.waste, s.dead = s.waste - (bytes_gone - blanked), s.dead - count_gone
@@ -306,13 +319,12 @@ function remove(s, segment, first, last, bytes)
       not_due(s, 'x' .. segment)
     end
     call('ZREM', s.queue .. ':segments', segment)
-    if count_gone > 0 then drop(s, gone_field(segment)) end
+    if count_gone > 0 then drop(s, field) end
     return
   end
   s.waste, s.dead = s.waste + bytes, s.dead + count
   local base = segment * SEGMENT + 1
-  bits = change_bits(bits, first - base, last - base, true)
-  put(s, gone_field(segment), pack(GONE, bytes_gone + bytes, count_gone + count, blanked) .. bits)
+  put(s, field, gone_with(record, first - base, last - base, bytes_gone + bytes, count_gone + count, blanked))
 end
 
 -- Puts another body in a message's place.

@@ -14,7 +14,7 @@ local CHUNK_BYTES = 16 * ENTRY_SIZE
 BUSY = 2 ^ 52
 local HELD_PRUNED = 16 * 6 -- bytes of `held` from which settled runs are looked for,
 local HELD_PRUNE_TURN = 8 -- now and then,
-HELD_MOST = 2048 * 6 -- and always; a session that really holds so many runs gets no more
+local HELD_MOST = 2048 * 6 -- and always; a session that really holds so many runs gets no more
 
 local function session_score(lock, held, count, front, back)
   if lock == 0 and held == '' and count > 0 then return (unpack_struct('<I6', front ~= '' and front or back)) end
