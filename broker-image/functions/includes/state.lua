@@ -23,7 +23,6 @@ local COUNTERS_SIZE = 85
 local MORE_COUNTERS = '<' .. 'I6I6I6I6I6I6I6I6' -- behind them, where any of these is not 0: to be written and read they cost, too
 local RARE_COUNTERS = '<' .. 'I6I6I6I6I6I6I6I6I6I6I6'
 local VALUES_A_CALL = 4000 -- even; Lua unpacks just under 8000
-local UNUSED -- the kept state, until this command has taken it
 local RARE_NAMES = { 'sessions', 'sessions_locked', 'state_bytes', 'ids', 'ids_start', 'ids_count',
   'ids_before', 'ids_before_count', 'tidied', 'sub_bytes', 'sub_charge' }
 local FRESH, RARELY -- the counters of a queue that holds nothing; loads the rare ones when one of them is asked for
@@ -52,7 +51,7 @@ end
 local KEPT
 
 local function new_state()
-  return setmetatable({ intact = false, rarely = false, rare = false }, RARELY)
+  return setmetatable({ taken = false, intact = false, rarely = false, rare = false }, RARELY)
 end
 
 function begin_command()
@@ -60,16 +59,7 @@ function begin_command()
     prepare()
     KEPT = new_state()
   end
-  UNUSED = KEPT
-end
-
-local function forget_rare(s)
-  for i = 1, #RARE_NAMES do s[RARE_NAMES[i]] = nil end
-end
-
-function fresh_counters()
-  if not FRESH then prepare() end
-  return FRESH
+  KEPT.taken = false
 end
 
 local function too_new(packed)
@@ -121,22 +111,20 @@ function load_state(queue, one, two, three)
   end
   local packed = values[1]
   if not packed then
-    if call('EXISTS', queue) == 1 and migrate(queue) then return load_state(queue, one, two, three) end
+    if call('EXISTS', queue) == 1 and migrate(queue, FRESH) then return load_state(queue, one, two, three) end
     packed = FRESH
   end
-  local s = UNUSED
-  if s then
-    UNUSED = nil
-  else
-    s = new_state()
-  end
+  local s = KEPT.taken and new_state() or KEPT
+  s.taken = true
   if s.intact ~= packed or s.queue ~= queue then
     if byte(packed) ~= LAYOUT_VERSION then too_new(packed) end
     unpack_counters(s, packed)
     s.changed = {}
   end
   s.intact = false -- until it is written
-  if s.rarely then forget_rare(s) end
+  if s.rarely then
+    for i = 1, #RARE_NAMES do s[RARE_NAMES[i]] = nil end
+  end
   s.queue, s.packed, s.config = queue, packed, config_of(values[2])
   s.value = { [one or 0] = values[3], [two or 1] = values[4], [three or 2] = values[5] }
   s.was_ready, s.was_due = s.messages - s.locked - s.claimed - s.deferred - s.scheduled, s.due
