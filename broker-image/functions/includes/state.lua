@@ -120,6 +120,8 @@ function load_state(queue, one, two, three)
     if byte(packed) ~= LAYOUT_VERSION then too_new(packed) end
     unpack_counters(s, packed)
     s.changed = {}
+  elseif next(s.changed) then
+    s.changed = {} -- what an earlier command put after it had saved: its values are not here, and nothing of it may be written
   end
   s.intact = false -- until it is written
   if s.rarely then
@@ -143,6 +145,7 @@ local function put_rare(s)
     s.tidied, s.sub_bytes, s.sub_charge)
   if rare == s.rare then return end
   s.side_charge = s.sub_charge + s.state_bytes + CHARGE.session * s.sessions + CHARGE.id * (s.ids_count + s.ids_before_count)
+  s.rare = rare
   put(s, 'k', rare)
 end
 
