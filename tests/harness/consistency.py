@@ -246,7 +246,7 @@ class _Check:
                 assert int(rest) in self.segments, f"{name!r} is left of a segment that has gone"
             elif kind == b"scheduled":
                 assert b"h" + rest in self.raw.fields, f"{name!r} is left of what was scheduled"
-            elif kind == b"more":
+            elif kind in {b"more", b"held"}:
                 assert b"s" + rest in self.raw.fields, f"{name!r} is left of a session"
 
 

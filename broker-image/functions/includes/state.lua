@@ -1,9 +1,10 @@
 -- The state hash of a queue, `<queue>`: read in one call when a command begins, written in one when it ends.
 --
---   c, k              the counters, packed: COUNTERS of every day, and RARE_COUNTERS
+--   c                 the counters, packed: COUNTERS of every day, and behind them MORE_COUNTERS where one of those is not 0
+--   k                 RARE_COUNTERS
 --   config            what pq_configure was told (config.lua)
 --   r<run>            a run (runs.lua)
---   g<segment>        what has gone from a segment (segments.lua)
+--   g<segment>        what has gone from a segment (gone.lua)
 --   d<segment>        which of its messages are deferred, h<segment> which are scheduled (parked.lua)
 --   s<session>        a session (sessions.lua)
 --   n<sender>         the last sends of a sender (senders.lua)
@@ -135,7 +136,7 @@ function load_state(queue, one, two, three)
 end
 
 -- What a partition's memory is charged with, in bytes: an upper bound of what it takes. Measured by benchmarks/broker_memory.py.
-local CHARGE = { message = 48, dead = 32, run = 200, parked = 16, session = 480, id = 112 }
+local CHARGE = { message = 48, dead = 32, run = 200, parked = 16, session = 544, id = 112 }
 
 -- Writes the rare counters where they were asked for and have changed.
 local function put_rare(s)
