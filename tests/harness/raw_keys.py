@@ -25,9 +25,8 @@ def six(data: bytes, at: int = 0) -> int:
 @cache
 def _names(counters: str, before: str) -> list[str]:
     """The names of packed counters, in their order, from the text of the library."""
-    match = re.search(
-        before + r"\s*((?:[\w.]+,\s*)*[\w.]+)\s*= unpack_struct\(" + counters + r", \w+(?:, \w+ \+ 1)?\)", library_text()
-    )
+    names = r"\s*((?:[\w.]+,\s*)*[\w.]+)\s*= unpack_struct\("
+    match = re.search(before + names + counters + r", \w+(?:, \w+ \+ 1)?\)", library_text())
     assert match is not None, f"the library unpacks its {counters} in other words than this expects"
     return [name.strip().removeprefix("s.") for name in match[1].split(",")]
 
