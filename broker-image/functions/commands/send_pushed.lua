@@ -62,7 +62,7 @@ command('pq_send_pushed', function(queue, argv)
   local duplicate, new
   if detects then
     duplicate, new = duplicates_in(s, now, fingerprints)
-    remember_ids(s, now, new)
+    remember_ids(s, new)
   end
   local first, places = s.tail + 1, EMPTY
   if duplicate then
