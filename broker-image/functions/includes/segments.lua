@@ -82,12 +82,16 @@ function sizes_each(sizes)
   return { unpack_struct(format_of(#sizes / 4), sizes) }
 end
 
--- The sum of packed sizes.
+-- The sum of packed sizes: eight at a time without a table of them.
 function sum_of(sizes)
-  local n = #sizes / 4
-  if n == 1 then return (unpack_struct('<I4', sizes)) end
-  local each, sum = sizes_each(sizes), 0
-  for i = 1, n do sum = sum + each[i] end
+  local sum, at = 0, 1
+  while at + 31 <= #sizes do
+    local a, b, c, d, e, f, g, h = unpack_struct('<I4I4I4I4I4I4I4I4', sizes, at)
+    sum, at = sum + a + b + c + d + e + f + g + h, at + 32
+  end
+  while at <= #sizes do
+    sum, at = sum + unpack_struct('<I4', sizes, at), at + 4
+  end
   return sum
 end
 
@@ -101,8 +105,8 @@ function bytes_of(queue, segment, first, last)
   return sum_of(sizes_of(queue, segment, first, last))
 end
 
--- Notes that `count` messages, enqueued at `at`, stand at `place` of the tail's segment. Returns their bytes.
-local function note(s, segment, place, at, sizes, expiries, from, to)
+-- Notes that messages from..to of a list, of `bytes` in all and enqueued at `at`, stand at `place` of the tail's segment.
+local function note(s, segment, place, at, sizes, bytes, expiries, from, to)
   local queue = s.queue
   if place == 0 then
     call('ZADD', queue .. ':segments', segment, segment)
@@ -114,7 +118,7 @@ local function note(s, segment, place, at, sizes, expiries, from, to)
   end
   call('SETRANGE', sizes_key(queue, segment), digits_of(place * 4), sizes)
   if expiries or s.expiry_mark ~= 0 then mark_expiries(s, segment, place, expiries, from, to) end
-  local bytes, count = sum_of(sizes), to - from + 1
+  local count = to - from + 1
   s.bytes, s.messages, s.tail = s.bytes + bytes, s.messages + count, s.tail + count
 end
 
@@ -131,13 +135,16 @@ function append(s, at, list, from, to, expiries)
     local place = s.tail % SEGMENT
     local segment = (s.tail - place) / SEGMENT
     local last = min(to, i + SEGMENT - place - 1)
-    local key, sizes, length = segment_key(s.queue, segment), nil, nil
+    local key, bytes, sizes, length = segment_key(s.queue, segment), #list[i], nil, nil
     if i == last then
-      sizes = pack('<I4', #list[i])
+      sizes = pack('<I4', bytes)
       length = call('RPUSH', key, list[i])
     else
-      local each = {}
-      for j = i, last do each[j - i + 1] = #list[j] end
+      local each = { bytes }
+      for j = i + 1, last do
+        local size = #list[j]
+        each[j - i + 1], bytes = size, bytes + size
+      end
       sizes = pack(format_of(last - i + 1), unpack(each))
       length = call('RPUSH', key, unpack(list, i, last))
     end
@@ -145,7 +152,7 @@ function append(s, at, list, from, to, expiries)
       clear_away(s, segment, place)
       call('RPUSH', key, unpack(list, i, last))
     end
-    note(s, segment, place, at, sizes, expiries, i, last)
+    note(s, segment, place, at, sizes, bytes, expiries, i, last)
     i = last + 1
   end
 end
@@ -186,14 +193,23 @@ function take_off(s, guess, count)
 end
 
 -- Takes in `count` bodies that the same transaction has pushed to the segments' lists, past Lua, as if the tail were `guess`;
--- `sizes` are theirs, `expiries` where any of them has one. Where they are not where the tail is they are returned.
-function append_pushed(s, at, guess, count, sizes, expiries)
+-- `sizes` are theirs, `bytes` their sum, `expiries` where any of them has one. Where they are not where the tail is they are
+-- returned.
+function append_pushed(s, at, guess, count, sizes, bytes, expiries)
+  local place = guess % SEGMENT
+  if guess == s.tail and place + count <= SEGMENT then -- all in one segment, as most are
+    local segment = (guess - place) / SEGMENT
+    if call('LLEN', segment_key(s.queue, segment)) ~= place + count then return take_off(s, guess, count) end
+    note(s, segment, place, at, sizes, bytes, expiries, 1, count)
+    return
+  end
   local in_place = guess == s.tail and each_piece(guess, count, function(segment, place, from, to)
     return call('LLEN', segment_key(s.queue, segment)) == place + to - from + 1
   end)
   if not in_place then return take_off(s, guess, count) end
-  each_piece(guess, count, function(segment, place, from, to)
-    note(s, segment, place, at, sub(sizes, from * 4 - 3, to * 4), expiries, from, to)
+  each_piece(guess, count, function(segment, start, from, to)
+    local its = sub(sizes, from * 4 - 3, to * 4)
+    note(s, segment, start, at, its, sum_of(its), expiries, from, to)
   end)
 end
 
