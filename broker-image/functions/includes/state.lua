@@ -117,14 +117,15 @@ function load_state(queue, one, two, three)
   end
   local s = KEPT.taken and new_state() or KEPT
   s.taken = true
-  if s.intact ~= packed or s.queue ~= queue then
+  local fits = s.intact == packed and s.queue == queue
+  s.intact = false -- until it is written
+  if not fits then
     if byte(packed) ~= LAYOUT_VERSION then too_new(packed) end
     unpack_counters(s, packed)
     s.changed = {}
   elseif next(s.changed) then
     s.changed = {} -- what an earlier command put after it had saved: its values are not here, and nothing of it may be written
   end
-  s.intact = false -- until it is written
   if s.rarely then
     for i = 1, #RARE_NAMES do s[RARE_NAMES[i]] = nil end
   end
