@@ -198,6 +198,7 @@ local function finish_session(s, its)
     if its.chunks > 0 then call('UNLINK', more_key(s, its)) end
     its.front, its.back, its.chunks, its.holes = '', '', 0, 0
   end
+  if its.chunks > 0 and its.front == '' and its.lock == 0 then has_front(its, s) end -- where it stands is known by its front
   if its.count == 0 and its.lock == 0 and its.held_size == 0 and its.state_bytes == 0 then
     if its.record then
       drop(s, 's' .. its.id)
