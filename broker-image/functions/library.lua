@@ -9,6 +9,7 @@ local LAYOUT_VERSION = 2
 --@include includes/state.lua
 --@include includes/messages.lua
 --@include includes/segments.lua
+--@include includes/gone.lua
 --@include includes/runs.lua
 --@include includes/parked.lua
 --@include includes/sessions.lua

@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from harness import consistency
 from harness.clock import Clock
 from harness.deliveries import (
     accept,
@@ -105,3 +106,15 @@ def test_a_thousand_messages_held_one_by_one_go_back_at_once(broker: BlockingBro
     assert (totals.locked, totals.ready, totals.sessions_locked) == (0, 1000, 0)
     session = accept(broker, keys)
     assert received_bodies(receive(broker, keys, 1000, session=session)) == [b"%d" % n for n in range(1000)]
+
+
+def test_a_session_whose_first_messages_have_gone_stands_where_the_next_one_does(
+    broker: BlockingBroker, keys: QueueKeys
+) -> None:
+    """Its messages lie apart, so many that those between the first and the last ones are kept by themselves."""
+    for n in range(80):
+        send_one(broker, keys, session_id="ab"[n % 2])
+    session = accept(broker, keys, "a")
+    assert len(received_bodies(receive(broker, keys, 16, lock_ms=0, session=session))) == 16
+    broker.call(calls.release_session(keys, session))
+    consistency.check(broker, keys.state, sessions=True)

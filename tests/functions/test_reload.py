@@ -39,7 +39,8 @@ class Work:
 
     @property
     def over(self) -> bool:
-        return asyncio.get_running_loop().time() > self.until
+        """After a while, and not before there were enough reloads: a busy machine takes longer for them."""
+        return asyncio.get_running_loop().time() > self.until and self.reloads >= RELOADS_LEAST
 
 
 async def send(client: BrokerClient, work: Work, name: str) -> None:
@@ -120,7 +121,6 @@ async def test_a_library_loaded_under_load_loses_nothing_and_breaks_no_call(brok
         await client.close()
     assert sorted(work.completed + work.claimed) == sorted(work.sent)
     assert (left.messages, left.bytes, left.locked, left.claimed) == (0, 0, 0, 0)
-    assert work.reloads >= RELOADS_LEAST
     assert min(len(work.completed), len(work.claimed)) > 100
 
 

@@ -1,5 +1,6 @@
 import pytest
 
+from harness import consistency
 from harness.clock import Clock
 from harness.deliveries import (
     LOCK_MS,
@@ -142,3 +143,13 @@ def test_dead_letters_count_against_the_quota(broker: BlockingBroker, keys: Queu
         send(broker, keys, 400)
     broker.call(calls.complete(keys.dead_letters, settlements(receive(broker, keys.dead_letters, 1000))))
     send(broker, keys, 300)
+
+
+def test_being_asked_changes_no_counters(broker: BlockingBroker, keys: QueueKeys, clock: Clock) -> None:
+    configure(broker, keys, sessions=True)
+    for name in "ab":
+        send_one(broker, keys, session_id=name)
+    accept(broker, keys, "a", lock_ms=1000)
+    clock.advance(1000)  # so that the first of these calls has something to do, and the others have not
+    assert [broker.call(calls.totals(keys)) for _ in range(3)] == [broker.call(calls.totals(keys))] * 3
+    consistency.check(broker, keys.state, sessions=True)

@@ -25,9 +25,8 @@ def six(data: bytes, at: int = 0) -> int:
 @cache
 def _names(counters: str, before: str) -> list[str]:
     """The names of packed counters, in their order, from the text of the library."""
-    match = re.search(
-        before + r"\s*((?:[\w.]+,\s*)*[\w.]+)\s*= unpack_struct\(" + counters + r", \w+\)", library_text()
-    )
+    names = r"\s*((?:[\w.]+,\s*)*[\w.]+)\s*= unpack_struct\("
+    match = re.search(before + names + counters + r", \w+(?:, \w+ \+ 1)?\)", library_text())
     assert match is not None, f"the library unpacks its {counters} in other words than this expects"
     return [name.strip().removeprefix("s.") for name in match[1].split(",")]
 
@@ -88,8 +87,8 @@ class Raw:
         self.fields = dict(zip(flat[::2], flat[1::2], strict=True))
         self.counters = Counter()
         if packed := self.fields.get(b"c"):
-            names = _names("COUNTERS", "local _,")
-            self.counters.update({name: six(packed, 1 + 6 * i) for i, name in enumerate(names)})
+            names = _names("COUNTERS", r"local _\s+_,") + _names("MORE_COUNTERS", "COUNTERS_SIZE then")
+            self.counters.update({name: six(packed, 1 + 6 * i) for i, name in enumerate(names)})  # 0 beyond its end
         if rare := self.fields.get(b"k"):
             names = _names("RARE_COUNTERS", "if rare then")
             self.counters.update({name: six(rare, 6 * i) for i, name in enumerate(names)})

@@ -28,8 +28,8 @@ command('pq_accept_session', function(queue, argv)
   end
   local its = session_of(s, id)
   s.work = 0
-  if its.lock > 0 and its.until_ms <= now or its.lock == 0 and its.held ~= '' then leave_lock(s, its, true) end
-  if its.lock > 0 or its.held ~= '' then
+  if its.lock > 0 and its.until_ms <= now or its.lock == 0 and its.held_size > 0 then leave_lock(s, its, true) end
+  if its.lock > 0 or its.held_size > 0 then
     save(s)
     if not named then return { '', 0, now, now } end
     return refusal('SESSIONLOCKED', "session '" .. id .. "' is locked by another receiver")

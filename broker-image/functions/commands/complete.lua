@@ -8,7 +8,14 @@ command('pq_complete', function(queue, argv)
   local now = now_ms()
   local s, its = begin_settling(queue, argv, now, 3)
   if not s then return its end
-  local refused = each_lock(s, now, argv, 3, #argv, its, function(run, first, last) complete(s, run, first, last) end)
+  local refused = {}
+  for i = 3, #argv, 3 do
+    local id, first, last = argv[i], argv[i + 1], argv[i + 2]
+    if not complete_plain(s, now, id, first, last, its) then
+      local run = locked_run(s, now, id, first, last, its)
+      if run then complete(s, run, first, last) else refused[#refused + 1] = (i - 3) / 3 end
+    end
+  end
   tidy(s)
   save(s)
   return refused

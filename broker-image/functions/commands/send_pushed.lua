@@ -46,7 +46,8 @@ command('pq_send_pushed', function(queue, argv)
       no = refusal('SENDFORGOTTEN', 'send ' .. sent .. ' is too old to tell whether it was stored')
     end
   end
-  no = no or not_sending(s) or no_room(s, sum_of(sizes), count)
+  local bytes = sum_of(sizes)
+  no = no or not_sending(s) or no_room(s, bytes, count)
   if s.config.has_sessions and id == '' then
     no = no or refusal('SESSIONREQUIRED', 'this queue has sessions: every message needs a SessionId that is not empty')
   end
@@ -62,7 +63,7 @@ command('pq_send_pushed', function(queue, argv)
   local duplicate, new
   if detects then
     duplicate, new = duplicates_in(s, now, fingerprints)
-    remember_ids(s, now, new)
+    remember_ids(s, new)
   end
   local first, places = s.tail + 1, EMPTY
   if duplicate then
@@ -70,7 +71,7 @@ command('pq_send_pushed', function(queue, argv)
     rest, places = without_duplicates(take_off(s, guess, count), 1, count, duplicate)
     first = #rest > 0 and store(s, now, rest, 1, #rest, id) or 0
   else
-    local rest = append_pushed(s, now, guess, count, sizes, expiries_of(now, s.config.ttl_ms, lives, count))
+    local rest = append_pushed(s, now, guess, count, sizes, bytes, expiries_of(now, s.config.ttl_ms, lives, count))
     if rest then
       store(s, now, rest, 1, #rest, id)
     elseif id then

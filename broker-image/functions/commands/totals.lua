@@ -17,13 +17,6 @@ local function oldest_of(s)
   return at
 end
 
-local function messages_of(queue)
-  local packed = call('HGET', queue, 'c')
-  if not packed then return 0 end
-  local _, _, _, _, messages = unpack_struct(COUNTERS, packed)
-  return messages
-end
-
 command('pq_totals', function(queue)
   local s = load_state(queue)
   local now = now_ms()
@@ -42,8 +35,8 @@ command('pq_totals', function(queue)
     'messages', s.messages, 'ready', ready(s) + s.claimed - claimed, 'locked', s.locked, 'claimed', claimed,
     'deferred', s.deferred, 'scheduled', s.scheduled, 'bytes', s.bytes + s.sub_bytes, 'last', s.tail, 'now', now,
     'partition', s.config.partition, 'partitions', s.config.partitions,
-    'dead_letters', messages_of(queue .. '/$DeadLetterQueue'), 'transfers', messages_of(queue .. '/$Transfer'),
-    'transfer_dead_letters', messages_of(queue .. '/$Transfer/$DeadLetterQueue'), 'oldest', oldest_of(s),
+    'dead_letters', load_state(queue .. '/$DeadLetterQueue').messages, 'transfers', load_state(queue .. '/$Transfer').messages,
+    'transfer_dead_letters', load_state(queue .. '/$Transfer/$DeadLetterQueue').messages, 'oldest', oldest_of(s),
     'sessions', has_sessions and call('ZCOUNT', queue .. ':sessions', '-inf', '(' .. text(BUSY)) or 0,
     'sessions_locked', s.sessions_locked, 'remembered', s.ids_count + s.ids_before_count,
     'charge', charge_of(s), 'quota', s.config.quota_bytes,

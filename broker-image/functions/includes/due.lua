@@ -48,10 +48,10 @@ function leave_lock(s, its, counted)
     its.lock, its.until_ms = 0, 0
     s.sessions_locked = s.sessions_locked - 1
   end
-  while its.held ~= '' do
-    if s.work >= WORK_A_CALL then return false end
-    local run = run_of(s, (unpack_struct('<I6', its.held)))
-    its.held = sub(its.held, 7)
+  local held, at = held_runs(s, its), 1
+  while at <= #held and s.work < WORK_A_CALL do
+    local run = run_of(s, (unpack_struct('<I6', held, at)))
+    at = at + 6
     if run then
       each_stretch(run, function(first, last)
         s.locked = s.locked - (last - first + 1)
@@ -62,6 +62,8 @@ function leave_lock(s, its, counted)
     end
     s.work = s.work + 0.25
   end
+  if at > 1 then put_held_runs(s, its, sub(held, at)) end
+  if its.held_size > 0 then return false end
   not_due(s, 'l' .. its.id)
   return true
 end

@@ -34,6 +34,7 @@ end
 
 -- When each of these ids was sent last, within a generation: false where it was not.
 local function seen_in(s, generation, fingerprints)
+  if #fingerprints <= IDS_A_CALL then return call('HMGET', ids_key(s, generation), unpack(fingerprints)) end
   local seen = {}
   for i = 1, #fingerprints, IDS_A_CALL do
     local part = call('HMGET', ids_key(s, generation), unpack(fingerprints, i, min(#fingerprints, i + IDS_A_CALL - 1)))
@@ -42,16 +43,32 @@ local function seen_in(s, generation, fingerprints)
   return seen
 end
 
--- Which of the messages (by place, from 1) are duplicates, and the fingerprints to remember. `blob` has 12 bytes for each.
+local PRINTS_AT_ONCE = 64
+local PRINTS -- the format of so many fingerprints
+
+-- Which of the messages (by place, from 1) are duplicates, and what remember_ids is to keep of the others. `blob` has 12 bytes
+-- for each.
 function duplicates_in(s, now, blob)
-  NO_FINGERPRINT = rep('\0', FINGERPRINT)
+  if not NO_FINGERPRINT then
+    NO_FINGERPRINT = rep('\0', FINGERPRINT)
+    PRINTS = rep('c' .. FINGERPRINT, PRINTS_AT_ONCE)
+  end
   turn_generations(s, now)
-  local fingerprints, duplicate, any = {}, {}, false
-  for i = 1, #blob / FINGERPRINT do fingerprints[i] = sub(blob, i * FINGERPRINT - 11, i * FINGERPRINT) end
+  local fingerprints, duplicate, any, count = {}, {}, false, #blob / FINGERPRINT
+  for i = 1, count, PRINTS_AT_ONCE do
+    local part = { unpack_struct(sub(PRINTS, 1, min(count - i + 1, PRINTS_AT_ONCE) * 3), blob, (i - 1) * FINGERPRINT + 1) }
+    if i == 1 then
+      fingerprints = part
+    else
+      for j = 1, #part - 1 do fingerprints[i + j - 1] = part[j] end
+    end
+    fingerprints[min(i + PRINTS_AT_ONCE - 1, count) + 1] = nil -- where struct.unpack has stopped
+  end
   local current = s.ids_count > 0 and seen_in(s, s.ids, fingerprints) or EMPTY
   local older = s.ids_before_count > 0 and seen_in(s, s.ids - 1, fingerprints) or EMPTY
-  local oldest, new = now - s.config.dedupe_ms, {}
-  for i = 1, #fingerprints do
+  local oldest, new, values, n = now - s.config.dedupe_ms, {}, {}, 0
+  local at = pack('<I4', max(0, now - s.ids_start))
+  for i = 1, count do
     local fingerprint = fingerprints[i]
     if fingerprint ~= NO_FINGERPRINT then
       if new[fingerprint]
@@ -61,23 +78,20 @@ function duplicates_in(s, now, blob)
         duplicate[i], any = true, true
       else
         new[fingerprint] = true
+        values[n + 1], values[n + 2] = fingerprint, at
+        n = n + 2
       end
     end
   end
-  return any and duplicate or nil, new
+  return any and duplicate or nil, values
 end
 
-function remember_ids(s, now, new)
-  local values, n = {}, 0
-  local at = pack('<I4', max(0, now - s.ids_start))
-  for fingerprint in pairs(new) do
-    values[n + 1], values[n + 2] = fingerprint, at
-    n = n + 2
-  end
-  if n == 0 then return end
+-- `values`: fingerprint, when, ... as duplicates_in gives them.
+function remember_ids(s, values)
+  if #values == 0 then return end
   if s.ids_count == 0 then add_due_sooner(s, 'i', s.ids_start + s.config.dedupe_ms) end
-  for i = 1, n, 2 * IDS_A_CALL do
+  for i = 1, #values, 2 * IDS_A_CALL do
     s.ids_count = s.ids_count
-      + call('HSET', ids_key(s, s.ids), unpack(values, i, min(n, i + 2 * IDS_A_CALL - 1)))
+      + call('HSET', ids_key(s, s.ids), unpack(values, i, min(#values, i + 2 * IDS_A_CALL - 1)))
   end
 end

@@ -154,10 +154,14 @@ function bad_triples(argv, from, to)
   if n % 3 ~= 0 or n > 3 * SETTLEMENTS_MOST then
     return refusal('BADCALL', 'settlements are up to ' .. SETTLEMENTS_MOST .. ' triples of run, first and last')
   end
+  local before, number
   for i = from, to do
-    local number = tonumber(argv[i])
-    if not number or number % 1 ~= 0 then
-      return refusal('BADCALL', "'" .. argv[i] .. "' is no run and no sequence number")
+    local word = argv[i]
+    if word ~= before then
+      before, number = word, tonumber(word)
+      if not number or number % 1 ~= 0 then
+        return refusal('BADCALL', "'" .. word .. "' is no run and no sequence number")
+      end
     end
     if (i - from) % 3 > 0 then argv[i] = number end
   end

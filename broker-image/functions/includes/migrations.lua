@@ -24,7 +24,8 @@ local function migrate_senders(s, now)
   end
 end
 
-function migrate(queue)
+-- `fresh`: the counters of a queue that holds nothing.
+function migrate(queue, fresh)
   local flat, old = call('HGETALL', queue), {}
   for i = 1, #flat, 2 do old[flat[i]] = flat[i + 1] end
   if not (old.tail or old.partitions) then return false end
@@ -32,7 +33,7 @@ function migrate(queue)
     error(refusal('TRYAGAIN', 'the data has an older layout, and this command only reads: any other brings it up to date'))
   end
   local function count(name) return tonumber(old[name] or 0) end
-  call('HSET', queue, 'c', fresh_counters())
+  call('HSET', queue, 'c', fresh)
   local s = load_state(queue)
   s.tail, s.head, s.run, s.swept = count('tail'), count('head'), count('run'), count('run')
   s.messages, s.bytes = s.tail - count('gone'), count('in') - count('out')

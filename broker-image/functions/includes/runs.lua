@@ -14,6 +14,12 @@ IN_SESSION, WAS_DEFERRED, INDEXED = 2, 4, 8
 
 function run_from(id, record)
   local until_ms, first, count, deliveries, bytes, kinds = unpack_struct(RUN, record)
+  if kinds == 0 and #record == RUN_SIZE then
+    return {
+      id = id, until_ms = until_ms, first = first, count = count, deliveries = deliveries, bytes = bytes,
+      renewed = false, in_session = false, was_deferred = false, indexed = false, held = '',
+    }
+  end
   return {
     id = id, until_ms = until_ms, first = first, count = count, deliveries = deliveries, bytes = bytes,
     renewed = kinds % 2 == 1, in_session = has(kinds, IN_SESSION), was_deferred = has(kinds, WAS_DEFERRED),
@@ -30,6 +36,25 @@ function put_run(s, run)
   put(s, 'r' .. run.id, pack(RUN, run.until_ms, run.first, run.count, run.deliveries, run.bytes,
     (run.renewed and RENEWED or 0) + (run.in_session and IN_SESSION or 0) + (run.was_deferred and WAS_DEFERRED or 0)
     + (run.indexed and INDEXED or 0)) .. run.held)
+end
+
+-- Completes all of a run, where it is as plain as most are and its receiver holds it, without making a table of it: true, or
+-- false and nothing has been done; locked_run and complete know all cases.
+function complete_plain(s, now, id, first, last, its)
+  local name, count = 'r' .. id, last - first + 1
+  local record = get(s, name)
+  if not record or #record > RUN_SIZE then return false end
+  local until_ms, its_first, its_count, _, bytes, kinds = unpack_struct(RUN, record)
+  if its_first ~= first or its_count ~= count then return false end
+  if its then
+    if kinds ~= IN_SESSION or until_ms ~= its.lock then return false end
+  elseif kinds ~= 0 or until_ms <= now then
+    return false
+  end
+  drop(s, name)
+  s.runs, s.locked = s.runs - 1, s.locked - count
+  remove(s, segment_of(first), first, last, bytes)
+  return true
 end
 
 function drop_run(s, run)

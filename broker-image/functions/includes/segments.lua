@@ -1,16 +1,11 @@
 -- Segments: where bodies live. Message n of a queue is element (n-1) % 256 of the list `<queue>:seg:<(n-1) / 256>`,
 -- so a place is found by arithmetic, a batch is stored by one RPUSH and read by one LRANGE, at any depth.
--- What has left a segment is marked in the state field `g<segment>` (bytes gone, count gone, bytes blanked, one bit a message);
--- when all 256 have left, the list is deleted.
 --
 -- `<queue>:sizes:<segment>` holds the bytes of each message, u32, so that bodies need not be read to be counted: whatever
 -- enters Lua is copied and hashed, a microsecond a kilobyte.
 -- `<queue>:times:<segment>` holds the enqueued times as marks of 8 bytes, u16 index and u48 milliseconds (little-endian):
 -- a mark is valid from its index up to the next mark. `<queue>:expiry:<segment>` holds expiries alike, where there are any;
 -- 0 is never.
-
-GONE = '<I6I2I6'
-local GONE_SIZE = 14
 
 function segment_of(sequence)
   return floor((sequence - 1) / SEGMENT)
@@ -37,7 +32,7 @@ function segment_key(queue, segment)
   return name_of(':seg:', queue, segment)
 end
 
-local function times_key(queue, segment)
+function times_key(queue, segment)
   return name_of(':times:', queue, segment)
 end
 
@@ -87,27 +82,31 @@ function sizes_each(sizes)
   return { unpack_struct(format_of(#sizes / 4), sizes) }
 end
 
--- The sum of packed sizes.
+-- The sum of packed sizes: eight at a time without a table of them.
 function sum_of(sizes)
-  local n = #sizes / 4
-  if n == 1 then return (unpack_struct('<I4', sizes)) end
-  local each, sum = sizes_each(sizes), 0
-  for i = 1, n do sum = sum + each[i] end
+  local sum, at = 0, 1
+  while at + 31 <= #sizes do
+    local a, b, c, d, e, f, g, h = unpack_struct('<I4I4I4I4I4I4I4I4', sizes, at)
+    sum, at = sum + a + b + c + d + e + f + g + h, at + 32
+  end
+  while at <= #sizes do
+    sum, at = sum + unpack_struct('<I4', sizes, at), at + 4
+  end
   return sum
 end
 
 -- The packed sizes of messages first..last of one segment.
 function sizes_of(queue, segment, first, last)
   local base = segment * SEGMENT + 1
-  return call('GETRANGE', sizes_key(queue, segment), (first - base) * 4, (last - base) * 4 + 3)
+  return call('GETRANGE', sizes_key(queue, segment), digits_of((first - base) * 4), digits_of((last - base) * 4 + 3))
 end
 
 function bytes_of(queue, segment, first, last)
   return sum_of(sizes_of(queue, segment, first, last))
 end
 
--- Notes that `count` messages, enqueued at `at`, stand at `place` of the tail's segment. Returns their bytes.
-local function note(s, segment, place, at, sizes, expiries, from, to)
+-- Notes that messages from..to of a list, of `bytes` in all and enqueued at `at`, stand at `place` of the tail's segment.
+local function note(s, segment, place, at, sizes, bytes, expiries, from, to)
   local queue = s.queue
   if place == 0 then
     call('ZADD', queue .. ':segments', segment, segment)
@@ -117,9 +116,9 @@ local function note(s, segment, place, at, sizes, expiries, from, to)
     call(place == 0 and 'SET' or 'APPEND', times_key(queue, segment), pack('<I2I6', place, at))
     s.marked = at
   end
-  call('SETRANGE', sizes_key(queue, segment), place * 4, sizes)
+  call('SETRANGE', sizes_key(queue, segment), digits_of(place * 4), sizes)
   if expiries or s.expiry_mark ~= 0 then mark_expiries(s, segment, place, expiries, from, to) end
-  local bytes, count = sum_of(sizes), to - from + 1
+  local count = to - from + 1
   s.bytes, s.messages, s.tail = s.bytes + bytes, s.messages + count, s.tail + count
 end
 
@@ -136,13 +135,16 @@ function append(s, at, list, from, to, expiries)
     local place = s.tail % SEGMENT
     local segment = (s.tail - place) / SEGMENT
     local last = min(to, i + SEGMENT - place - 1)
-    local key, sizes, length = segment_key(s.queue, segment), nil, nil
+    local key, bytes, sizes, length = segment_key(s.queue, segment), #list[i], nil, nil
     if i == last then
-      sizes = pack('<I4', #list[i])
+      sizes = pack('<I4', bytes)
       length = call('RPUSH', key, list[i])
     else
-      local each = {}
-      for j = i, last do each[j - i + 1] = #list[j] end
+      local each = { bytes }
+      for j = i + 1, last do
+        local size = #list[j]
+        each[j - i + 1], bytes = size, bytes + size
+      end
       sizes = pack(format_of(last - i + 1), unpack(each))
       length = call('RPUSH', key, unpack(list, i, last))
     end
@@ -150,7 +152,7 @@ function append(s, at, list, from, to, expiries)
       clear_away(s, segment, place)
       call('RPUSH', key, unpack(list, i, last))
     end
-    note(s, segment, place, at, sizes, expiries, i, last)
+    note(s, segment, place, at, sizes, bytes, expiries, i, last)
     i = last + 1
   end
 end
@@ -191,14 +193,23 @@ function take_off(s, guess, count)
 end
 
 -- Takes in `count` bodies that the same transaction has pushed to the segments' lists, past Lua, as if the tail were `guess`;
--- `sizes` are theirs, `expiries` where any of them has one. Where they are not where the tail is they are returned.
-function append_pushed(s, at, guess, count, sizes, expiries)
+-- `sizes` are theirs, `bytes` their sum, `expiries` where any of them has one. Where they are not where the tail is they are
+-- returned.
+function append_pushed(s, at, guess, count, sizes, bytes, expiries)
+  local place = guess % SEGMENT
+  if guess == s.tail and place + count <= SEGMENT then -- all in one segment, as most are
+    local segment = (guess - place) / SEGMENT
+    if call('LLEN', segment_key(s.queue, segment)) ~= place + count then return take_off(s, guess, count) end
+    note(s, segment, place, at, sizes, bytes, expiries, 1, count)
+    return
+  end
   local in_place = guess == s.tail and each_piece(guess, count, function(segment, place, from, to)
     return call('LLEN', segment_key(s.queue, segment)) == place + to - from + 1
   end)
   if not in_place then return take_off(s, guess, count) end
-  each_piece(guess, count, function(segment, place, from, to)
-    note(s, segment, place, at, sub(sizes, from * 4 - 3, to * 4), expiries, from, to)
+  each_piece(guess, count, function(segment, start, from, to)
+    local its = sub(sizes, from * 4 - 3, to * 4)
+    note(s, segment, start, at, its, sum_of(its), expiries, from, to)
   end)
 end
 
@@ -234,124 +245,11 @@ end
 
 function bodies_of(queue, segment, first, last)
   local base = segment * SEGMENT + 1
-  if first == last then return { call('LINDEX', segment_key(queue, segment), first - base) } end
-  return call('LRANGE', segment_key(queue, segment), first - base, last - base)
+  if first == last then return { call('LINDEX', segment_key(queue, segment), digits_of(first - base)) } end
+  return call('LRANGE', segment_key(queue, segment), digits_of(first - base), digits_of(last - base))
 end
 
 -- How many messages make up about `bytes`, by the mean size of what is stored.
 function messages_in(s, bytes)
   return max(1, floor(bytes / max(1, s.bytes / max(1, s.messages))))
-end
-
--- ---- sets of messages within one segment or run: one bit each, bit 0 first, lowest bit of a byte first
-
-function bit_is_set(bits, index)
-  local value = byte(bits, floor(index / 8) + 1)
-  return value ~= nil and floor(value / 2 ^ (index % 8)) % 2 == 1
-end
-
--- Sets or clears the bits from..to (zero-based, inclusive).
-function change_bits(bits, from, to, on)
-  local first, last = floor(from / 8), floor(to / 8)
-  if first == last then
-    local value, mask = byte(bits, first + 1), 2 ^ (to % 8 + 1) - 2 ^ (from % 8)
-    return sub(bits, 1, first) .. char(on and bit.bor(value, mask) or bit.band(value, 255 - mask)) .. sub(bits, first + 2)
-  end
-  local out = {}
-  for i = first, last do
-    local low = i == first and from % 8 or 0
-    local high = i == last and to % 8 or 7
-    local mask = 2 ^ (high + 1) - 2 ^ low
-    local value = byte(bits, i + 1)
-    out[#out + 1] = char(on and bit.bor(value, mask) or bit.band(value, 255 - mask))
-  end
-  return sub(bits, 1, first) .. table.concat(out) .. sub(bits, last + 2)
-end
-
--- All bits 0..count-1 set.
-function full_bits(count)
-  return rep('\255', floor(count / 8)) .. (count % 8 > 0 and char(2 ^ (count % 8) - 1) or '')
-end
-
-NO_BITS = nil -- none of a segment's
-
--- What has gone from a segment: bytes, count, bytes of these that are blanked, and the bits of the messages.
-function gone_of(s, segment)
-  local record = get(s, gone_field(segment))
-  if record then
-    local bytes, count, blanked = unpack_struct(GONE, record)
-    return bytes, count, blanked, sub(record, GONE_SIZE + 1)
-  end
-  NO_BITS = NO_BITS or rep('\0', SEGMENT / 8)
-  return 0, 0, 0, NO_BITS
-end
-
--- The bits of the messages that have gone from a segment, which may have gone altogether.
-function absent_from(s, segment)
-  local _, count, _, bits = gone_of(s, segment)
-  if count == 0 and call('EXISTS', segment_key(s.queue, segment)) == 0 then return full_bits(SEGMENT) end
-  return bits
-end
-
--- Takes messages first..last (of one segment, all of them still there, `bytes` in all) out for ever.
-function remove(s, segment, first, last, bytes)
-  local bytes_gone, count_gone, blanked, bits = gone_of(s, segment)
-  local count = last - first + 1
-  s.bytes, s.messages = s.bytes - bytes, s.messages - count
-  if count_gone + count == SEGMENT then
-    s.waste, s.dead = s.waste - (bytes_gone - blanked), s.dead - count_gone
-    call('UNLINK', segment_key(s.queue, segment), times_key(s.queue, segment), sizes_key(s.queue, segment))
-    if s.timed > 0 and call('UNLINK', expiry_key(s.queue, segment)) == 1 then
-      s.timed = s.timed - 1
-      not_due(s, 'x' .. segment)
-    end
-    call('ZREM', s.queue .. ':segments', segment)
-    if count_gone > 0 then drop(s, gone_field(segment)) end
-    return
-  end
-  s.waste, s.dead = s.waste + bytes, s.dead + count
-  local base = segment * SEGMENT + 1
-  bits = change_bits(bits, first - base, last - base, true)
-  put(s, gone_field(segment), pack(GONE, bytes_gone + bytes, count_gone + count, blanked) .. bits)
-end
-
--- Puts another body in a message's place.
-function rewrite(s, sequence, body, bytes_before)
-  local segment = segment_of(sequence)
-  call('LSET', segment_key(s.queue, segment), sequence - segment * SEGMENT - 1, body)
-  call('SETRANGE', sizes_key(s.queue, segment), (sequence - segment * SEGMENT - 1) * 4, pack('<I4', #body))
-  s.bytes = s.bytes + #body - bytes_before
-end
-
--- ---- tidying: a segment of which some messages stay for long keeps the bodies of those that have gone, until they are
--- blanked. It is done where much is wasted, one segment a call.
-
-local WASTE_ALLOWED = 4194304 -- and a quarter of what is stored
-local SEGMENT_WASTE = 4096 -- less in one segment is not worth the work
-local SEGMENTS_LOOKED_AT = 8
-
-local function blank(s, segment)
-  local bytes, count, blanked, bits = gone_of(s, segment)
-  local key = segment_key(s.queue, segment)
-  for index = 0, SEGMENT - 1 do
-    if bit_is_set(bits, index) then call('LSET', key, index, '') end
-  end
-  s.waste = s.waste - (bytes - blanked)
-  put(s, gone_field(segment), pack(GONE, bytes, count, bytes) .. bits)
-end
-
-function tidy(s)
-  if s.waste <= max(WASTE_ALLOWED, s.bytes / 4) then return end
-  local segments = call('ZRANGE', s.queue .. ':segments', text(s.tidied), '+inf', 'BYSCORE', 'LIMIT', 0, SEGMENTS_LOOKED_AT)
-  s.tidied = 0
-  for i = 1, #segments do
-    local segment = tonumber(segments[i])
-    local bytes, _, blanked = gone_of(s, segment)
-    if #segments == SEGMENTS_LOOKED_AT then s.tidied = segment + 1 end
-    if bytes - blanked >= SEGMENT_WASTE then
-      blank(s, segment)
-      s.tidied = segment + 1
-      return
-    end
-  end
 end

@@ -1,8 +1,8 @@
 -- Sessions. Bodies stay where they are; a session knows its ready messages as entries of 10 bytes, u48 first, u16 count,
 -- u16 deliveries: those at its front, then chunks of them in the list `<queue>:more:<session>`, then those at its back.
 -- The record `s<session>`: its lock (0: none), until when, the highest number it has handed out, ready messages, holes (gone
--- from among the entries), chunks, bytes of its state, bytes of `held` and of the front; then `held`, the runs under its lock
--- (6 bytes each; settled ones are pruned now and then), the front, the back.
+-- from among the entries), chunks, bytes of its state, bytes of the runs held and of the front; then the front, the back.
+-- `<queue>:held:<session>`: the runs under its lock, 6 bytes each; settled ones are pruned now and then.
 -- `<queue>:sessions`: every session, by its first ready message where it may be accepted, else by BUSY.
 -- `<queue>:states`: session → its state.
 
@@ -12,23 +12,21 @@ ENTRY = '<I6I2I2'
 local ENTRY_SIZE = 10
 local CHUNK_BYTES = 16 * ENTRY_SIZE
 BUSY = 2 ^ 52
-local HELD_PRUNED = 16 * 6 -- bytes of `held` from which settled runs are looked for,
-local HELD_PRUNE_TURN = 8 -- now and then,
-HELD_MOST = 2048 * 6 -- and always; a session that really holds so many runs gets no more
+local HELD_PRUNED = 16 * 6 -- bytes of held runs from which settled ones are looked for, once in half as many receives
+local HELD_MOST = 2048 * 6 -- a session that really holds so many runs gets no more
 
-local function session_score(lock, held, count, front, back)
-  if lock == 0 and held == '' and count > 0 then return (unpack_struct('<I6', front ~= '' and front or back)) end
+local function session_score(lock, held_size, count, front, back)
+  if lock == 0 and held_size == 0 and count > 0 then return (unpack_struct('<I6', front ~= '' and front or back)) end
   return BUSY
 end
 
 -- A session's lists are looked at when one of them is asked for: whoever settles needs its lock only.
 local LISTS = { __index = function(its, name)
-  if rawget(its, 'held') then return nil end
-  local record, at = its.record, SESSION_SIZE + its.held_size
-  its.held, its.front = sub(record, SESSION_SIZE + 1, at), sub(record, at + 1, at + its.front_size)
-  its.back, its.back_again, its.runs_held = sub(record, at + its.front_size + 1), false, false
-  local lock, _, _, count = unpack_struct(SESSION, record) -- as they were
-  its.was_ready, its.score = count > 0, session_score(lock, its.held, count, its.front, its.back)
+  if rawget(its, 'front') then return nil end
+  local record, at = its.record, SESSION_SIZE + its.front_size
+  its.front, its.back, its.back_again, its.runs_held = sub(record, SESSION_SIZE + 1, at), sub(record, at + 1), false, false
+  local lock, _, _, count, _, _, _, held_size = unpack_struct(SESSION, record) -- as they were
+  its.was_ready, its.score = count > 0, session_score(lock, held_size, count, its.front, its.back)
   return rawget(its, name)
 end }
 
@@ -44,7 +42,7 @@ function session_of(s, id)
       state_bytes = state_bytes, held_size = held_size, front_size = front_size, record = record,
     }, LISTS)
   else
-    its = { id = id, lock = 0, until_ms = 0, taken = 0, count = 0, holes = 0, chunks = 0, state_bytes = 0, held = '',
+    its = { id = id, lock = 0, until_ms = 0, taken = 0, count = 0, holes = 0, chunks = 0, state_bytes = 0, held_size = 0,
       front = '', back = '', record = false, was_ready = false, back_again = false, score = false, runs_held = false }
   end
   s.its_sessions[id] = its
@@ -53,6 +51,17 @@ end
 
 local function more_key(s, its)
   return s.queue .. ':more:' .. its.id
+end
+
+-- The numbers of the runs under its lock, 6 bytes each; of settled ones, too, until they are pruned.
+function held_runs(s, its)
+  return its.held_size > 0 and call('GET', s.queue .. ':held:' .. its.id) or ''
+end
+
+function put_held_runs(s, its, held)
+  local key = s.queue .. ':held:' .. its.id
+  if held ~= '' then call('SET', key, held) elseif its.held_size > 0 then call('UNLINK', key) end
+  its.held_size = #held
 end
 
 -- Adds messages that came just now, behind all others.
@@ -134,8 +143,8 @@ end
 -- Whether a receiver holds a message in this session.
 local function is_held_in(s, its, sequence)
   if not its.runs_held then
-    local runs = {}
-    for at = 1, #its.held, 6 do runs[#runs + 1] = run_of(s, (unpack_struct('<I6', its.held, at))) or nil end
+    local runs, held = {}, held_runs(s, its)
+    for at = 1, #held, 6 do runs[#runs + 1] = run_of(s, (unpack_struct('<I6', held, at))) or nil end
     its.runs_held = runs
   end
   for i = 1, #its.runs_held do
@@ -149,7 +158,7 @@ end
 -- deferred once may be held although it is beyond `taken`, which is forgotten with the session's record.
 function deliveries_in(s, its, sequence)
   if sequence > its.taken then
-    return (its.held == '' or not is_held_in(s, its, sequence)) and 0 or nil
+    return (its.held_size == 0 or not is_held_in(s, its, sequence)) and 0 or nil
   end
   merge_back(its)
   for at = 1, #its.front, ENTRY_SIZE do
@@ -178,7 +187,7 @@ local function trim_front(s, its)
 end
 
 local function finish_session(s, its)
-  if not rawget(its, 'held') and sub(its.record, 1, SESSION_SIZE) == pack(SESSION, its.lock, its.until_ms, its.taken,
+  if not rawget(its, 'front') and sub(its.record, 1, SESSION_SIZE) == pack(SESSION, its.lock, its.until_ms, its.taken,
     its.count, its.holes, its.chunks, its.state_bytes, its.held_size, its.front_size)
   then
     return -- nothing has changed
@@ -189,7 +198,8 @@ local function finish_session(s, its)
     if its.chunks > 0 then call('UNLINK', more_key(s, its)) end
     its.front, its.back, its.chunks, its.holes = '', '', 0, 0
   end
-  if its.count == 0 and its.lock == 0 and its.held == '' and its.state_bytes == 0 then
+  if its.chunks > 0 and its.front == '' and its.lock == 0 then has_front(its, s) end -- where it stands is known by its front
+  if its.count == 0 and its.lock == 0 and its.held_size == 0 and its.state_bytes == 0 then
     if its.record then
       drop(s, 's' .. its.id)
       s.sessions = s.sessions - 1
@@ -199,9 +209,9 @@ local function finish_session(s, its)
     return
   end
   local record = pack(SESSION, its.lock, its.until_ms, its.taken, its.count, its.holes, its.chunks, its.state_bytes,
-    #its.held, #its.front) .. its.held .. its.front .. its.back
+    its.held_size, #its.front) .. its.front .. its.back
   if record ~= its.record then put(s, 's' .. its.id, record) end
-  local score = session_score(its.lock, its.held, its.count, its.front, its.back)
+  local score = session_score(its.lock, its.held_size, its.count, its.front, its.back)
   if not its.record then s.sessions = s.sessions + 1 end
   if score ~= its.score then call('ZADD', s.queue .. ':sessions', text(score), its.id) end
   if (score < BUSY and (its.score or BUSY) == BUSY) or (its.lock > 0 and its.count > 0 and not its.was_ready) then
@@ -227,31 +237,29 @@ function held_session(s, now, id, lock)
   return its
 end
 
--- Drops runs from `held` that are settled by now, of the first `most`.
-local function prune(s, its, most)
-  local names = {}
-  for at = 1, min(#its.held, most * 6), 6 do names[#names + 1] = 'r' .. unpack_struct('<I6', its.held, at) end
-  local records, alive = call('HMGET', s.queue, unpack(names)), {}
+-- Drops what is settled by now from the runs that a session holds.
+local function prune(s, its)
+  local held, names, alive = held_runs(s, its), {}, {}
+  for at = 1, #held, 6 do names[#names + 1] = 'r' .. unpack_struct('<I6', held, at) end
+  local records = call('HMGET', s.queue, unpack(names))
   for i = 1, #names do
     local value = s.value[names[i]]
     if value == nil then value = records[i] end
-    if value then alive[#alive + 1] = sub(its.held, i * 6 - 5, i * 6) end
+    if value then alive[#alive + 1] = sub(held, i * 6 - 5, i * 6) end
   end
-  its.held = table.concat(alive) .. sub(its.held, #names * 6 + 1)
+  put_held_runs(s, its, table.concat(alive))
 end
 
 function hold_in_session(s, its, id)
-  if #its.held >= HELD_PRUNED and (id % HELD_PRUNE_TURN == 0 or #its.held >= HELD_MOST) then
-    prune(s, its, #its.held / 6)
-  end
-  its.held = its.held .. pack('<I6', id)
+  if its.held_size >= HELD_PRUNED and id % floor(its.held_size / 12) == 0 then prune(s, its) end
+  its.held_size = call('APPEND', s.queue .. ':held:' .. its.id, pack('<I6', id))
 end
 
 -- Whether a session really holds as many runs as it may.
 function holds_too_many(s, its)
-  if #its.held < HELD_MOST then return nil end
-  prune(s, its, #its.held / 6)
-  if #its.held < HELD_MOST then return nil end
+  if its.held_size < HELD_MOST then return nil end
+  prune(s, its)
+  if its.held_size < HELD_MOST then return nil end
   return refusal('LOCKSFULL', "session '" .. its.id .. "' holds " .. HELD_MOST / 6 .. ' receives that are not settled: settle some first')
 end
 

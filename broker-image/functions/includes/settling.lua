@@ -4,7 +4,7 @@
 function begin_settling(queue, argv, now, from)
   local bad = bad_triples(argv, from, #argv)
   if bad then return nil, bad end
-  local run, gone = 'r' .. (argv[from] or ''), gone_field(segment_of(argv[from + 1] or 1))
+  local run, gone = 'r' .. (argv[from] or ''), argv[from] and gone_field(segment_of(argv[from + 1]))
   if argv[1] == '' then return load_state(queue, run, gone), nil end
   local s = load_state(queue, run, gone, 's' .. argv[1])
   local its, no = held_session(s, now, argv[1], argv[2])
@@ -27,7 +27,7 @@ function bad_changes(changes)
 end
 
 -- Adds changes to messages first..last, which nobody holds any more.
-function change(s, first, last, changes)
+local function change(s, first, last, changes)
   if changes == '' then return end
   local bodies = bodies_of(s.queue, segment_of(first), first, last)
   for i = 1, #bodies do rewrite(s, first + i - 1, changed(bodies[i], changes), #bodies[i]) end

@@ -1,9 +1,10 @@
 -- The state hash of a queue, `<queue>`: read in one call when a command begins, written in one when it ends.
 --
---   c, k              the counters, packed: COUNTERS of every day, and RARE_COUNTERS
+--   c                 the counters, packed: COUNTERS of every day, and behind them MORE_COUNTERS where one of those is not 0
+--   k                 RARE_COUNTERS
 --   config            what pq_configure was told (config.lua)
 --   r<run>            a run (runs.lua)
---   g<segment>        what has gone from a segment (segments.lua)
+--   g<segment>        what has gone from a segment (gone.lua)
 --   d<segment>        which of its messages are deferred, h<segment> which are scheduled (parked.lua)
 --   s<session>        a session (sessions.lua)
 --   n<sender>         the last sends of a sender (senders.lua)
@@ -18,21 +19,21 @@
 -- Rare: sessions, how many are locked, and the bytes of their states; ids..., the two generations of message ids
 -- (duplicates.lua); tidied, the segment tidied last; sub_bytes and sub_charge, of its sub-queues.
 
-COUNTERS = '<B' .. 'I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6I6'
+local COUNTERS = '<B' .. 'I6I6I6I6I6I6I6I6I6I6I6I6I6I6'
+local COUNTERS_SIZE = 85
+local MORE_COUNTERS = '<' .. 'I6I6I6I6I6I6I6I6' -- behind them, where any of these is not 0: to be written and read they cost, too
 local RARE_COUNTERS = '<' .. 'I6I6I6I6I6I6I6I6I6I6I6'
 local VALUES_A_CALL = 4000 -- even; Lua unpacks just under 8000
-local UNUSED -- the kept state, until this command has taken it
 local RARE_NAMES = { 'sessions', 'sessions_locked', 'state_bytes', 'ids', 'ids_start', 'ids_count',
   'ids_before', 'ids_before_count', 'tidied', 'sub_bytes', 'sub_charge' }
 local FRESH, RARELY -- the counters of a queue that holds nothing; loads the rare ones when one of them is asked for
 
 local function prepare()
-  FRESH = pack(COUNTERS, LAYOUT_VERSION,
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NEVER, 0, 0, 0, 0, 0)
+  FRESH = pack(COUNTERS, LAYOUT_VERSION, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NEVER, 0, 0)
   RARELY = { __index = function(s, name)
-    if rawget(s, 'rare') ~= nil then return nil end
+    if s.rarely ~= false then return nil end
     local rare = get(s, 'k')
-    s.rare = rare
+    s.rare, s.rarely = rare, true
     if rare then
       s.sessions, s.sessions_locked, s.state_bytes, s.ids, s.ids_start, s.ids_count, s.ids_before,
       s.ids_before_count, s.tidied, s.sub_bytes, s.sub_charge
@@ -46,24 +47,20 @@ local function prepare()
   end }
 end
 
--- The state that a command reads first is kept for the next command, which fills it anew: a table of its size costs as much
--- as a call.
+-- The state that a command reads first is kept for the next one, which fills it anew; where nobody else has written meanwhile
+-- (`intact` is what this library has written last) its counters are what they should be.
 local KEPT
 
+local function new_state()
+  return setmetatable({ taken = false, intact = false, rarely = false, rare = false }, RARELY)
+end
+
 function begin_command()
-  if not FRESH then prepare() end
-  KEPT = KEPT or setmetatable({}, RARELY)
-  UNUSED = KEPT
-end
-
-local function forget_rare(s)
-  s.rare = nil
-  for i = 1, #RARE_NAMES do s[RARE_NAMES[i]] = nil end
-end
-
-function fresh_counters()
-  if not FRESH then prepare() end
-  return FRESH
+  if not KEPT then
+    prepare()
+    KEPT = new_state()
+  end
+  KEPT.taken = false
 end
 
 local function too_new(packed)
@@ -77,62 +74,80 @@ function check_layout(queue)
   if packed and byte(packed) ~= LAYOUT_VERSION then too_new(packed) end
 end
 
-function load_state(queue, ...)
-  local values = call('HMGET', queue, 'c', 'config', ...)
+local function unpack_counters(s, packed)
+  local _
+  _,
+  s.tail, s.head, s.messages, s.bytes, s.locked, s.waste, s.dead, s.run, s.runs, s.swept, s.fifo_until, s.due, s.marked,
+  s.side_charge
+    = unpack_struct(COUNTERS, packed)
+  if #packed > COUNTERS_SIZE then
+    s.holes, s.claimed, s.deferred, s.scheduled, s.returned, s.expiry_mark, s.expiring, s.timed
+      = unpack_struct(MORE_COUNTERS, packed, COUNTERS_SIZE + 1)
+  else
+    s.holes, s.claimed, s.deferred, s.scheduled, s.returned, s.expiry_mark, s.expiring, s.timed = 0, 0, 0, 0, 0, 0, 0, 0
+  end
+end
+
+local function packed_counters(s)
+  local packed = pack(COUNTERS, LAYOUT_VERSION,
+    s.tail, s.head, s.messages, s.bytes, s.locked, s.waste, s.dead, s.run, s.runs, s.swept, s.fifo_until, s.due, s.marked,
+    s.side_charge)
+  local holes, claimed, deferred, scheduled = s.holes, s.claimed, s.deferred, s.scheduled
+  local returned, expiry_mark, expiring, timed = s.returned, s.expiry_mark, s.expiring, s.timed
+  if holes + claimed + deferred + scheduled + returned + expiry_mark + expiring + timed == 0 then return packed end
+  return packed .. pack(MORE_COUNTERS, holes, claimed, deferred, scheduled, returned, expiry_mark, expiring, timed)
+end
+
+-- The state, with up to three fields that the caller will ask for.
+function load_state(queue, one, two, three)
+  local values
+  if not one then
+    values = call('HMGET', queue, 'c', 'config')
+  elseif not two then
+    values = call('HMGET', queue, 'c', 'config', one)
+  elseif not three then
+    values = call('HMGET', queue, 'c', 'config', one, two)
+  else
+    values = call('HMGET', queue, 'c', 'config', one, two, three)
+  end
   local packed = values[1]
   if not packed then
-    if call('EXISTS', queue) == 1 and migrate(queue) then return load_state(queue, ...) end
+    if call('EXISTS', queue) == 1 and migrate(queue, FRESH) then return load_state(queue, one, two, three) end
     packed = FRESH
-  elseif byte(packed) ~= LAYOUT_VERSION then
-    too_new(packed)
   end
-  local value, names = {}, { ... }
-  for i = 1, #names do value[names[i]] = values[i + 2] end
-  local _,
-    tail, head, holes, messages, bytes, locked, claimed, deferred, scheduled, waste, dead, run, runs, returned, swept,
-    fifo_until, due, marked, expiry_mark, expiring, timed, side_charge
-    = unpack_struct(COUNTERS, packed)
-  local s = UNUSED
-  if s then
-    UNUSED = nil
-    if rawget(s, 'rare') ~= nil then forget_rare(s) end
-  else
-    s = setmetatable({}, RARELY)
+  local s = KEPT.taken and new_state() or KEPT
+  s.taken = true
+  local fits = s.intact == packed and s.queue == queue
+  s.intact = false -- until it is written
+  if not fits then
+    if byte(packed) ~= LAYOUT_VERSION then too_new(packed) end
+    unpack_counters(s, packed)
+    s.changed = {}
+  elseif next(s.changed) then
+    s.changed = {} -- what an earlier command put after it had saved: its values are not here, and nothing of it may be written
   end
-  s.tail, s.head, s.holes, s.messages, s.bytes =
-    tail, head, holes, messages, bytes
-  s.locked, s.claimed, s.deferred, s.scheduled, s.waste =
-    locked, claimed, deferred, scheduled, waste
-  s.dead, s.run, s.runs, s.returned, s.swept =
-    dead, run, runs, returned, swept
-  s.fifo_until, s.due, s.marked, s.expiry_mark, s.expiring =
-    fifo_until, due, marked, expiry_mark, expiring
-  s.timed, s.side_charge =
-    timed, side_charge
-  s.queue, s.packed, s.config, s.value, s.changed = queue, packed, config_of(values[2]), value, {}
-  s.was_ready, s.was_due = messages - locked - claimed - deferred - scheduled, due
-  s.work, s.subs, s.its_sessions, s.more = 0, false, false, false
+  if s.rarely then
+    for i = 1, #RARE_NAMES do s[RARE_NAMES[i]] = nil end
+  end
+  s.queue, s.packed, s.config = queue, packed, config_of(values[2])
+  s.value = { [one or 0] = values[3], [two or 1] = values[4], [three or 2] = values[5] }
+  s.was_ready, s.was_due = s.messages - s.locked - s.claimed - s.deferred - s.scheduled, s.due
+  s.work, s.subs, s.its_sessions, s.more, s.rarely = 0, false, false, false, false
   return s
 end
 
 -- What a partition's memory is charged with, in bytes: an upper bound of what it takes. Measured by benchmarks/broker_memory.py.
-local CHARGE = { message = 48, dead = 32, run = 200, parked = 16, session = 480, id = 112 }
-
-local function packed_counters(s)
-  return pack(COUNTERS, LAYOUT_VERSION,
-    s.tail, s.head, s.holes, s.messages, s.bytes, s.locked, s.claimed, s.deferred, s.scheduled, s.waste, s.dead, s.run,
-    s.runs, s.returned, s.swept, s.fifo_until, s.due, s.marked, s.expiry_mark, s.expiring, s.timed,
-    s.side_charge)
-end
+local CHARGE = { message = 48, dead = 32, run = 200, parked = 16, session = 544, id = 112 }
 
 -- Writes the rare counters where they were asked for and have changed.
 local function put_rare(s)
-  if rawget(s, 'rare') == nil then return end
+  if not s.rarely then return end
   local rare = pack(RARE_COUNTERS,
     s.sessions, s.sessions_locked, s.state_bytes, s.ids, s.ids_start, s.ids_count, s.ids_before, s.ids_before_count,
     s.tidied, s.sub_bytes, s.sub_charge)
   if rare == s.rare then return end
   s.side_charge = s.sub_charge + s.state_bytes + CHARGE.session * s.sessions + CHARGE.id * (s.ids_count + s.ids_before_count)
+  s.rare = rare
   put(s, 'k', rare)
 end
 
@@ -193,13 +208,14 @@ function sub_queue(s, suffix)
 end
 
 -- The charge of a queue, without its sub-queues and what else is rare.
-local function own_charge(bytes, waste, messages, dead, runs, parked)
-  return bytes + waste + CHARGE.message * messages + CHARGE.dead * dead + CHARGE.run * runs + CHARGE.parked * parked
+local function the_charge(s)
+  return s.bytes + s.waste + CHARGE.message * s.messages + CHARGE.dead * s.dead + CHARGE.run * s.runs
+    + CHARGE.parked * (s.deferred + s.scheduled)
 end
 
 function charge_of(s)
   put_rare(s)
-  return own_charge(s.bytes, s.waste, s.messages, s.dead, s.runs, s.deferred + s.scheduled) + s.side_charge
+  return the_charge(s) + s.side_charge
 end
 
 -- What storing messages adds to the charge.
@@ -209,32 +225,40 @@ end
 
 -- ---- writing
 
+local FIELDS = {} -- what one HSET says: as long as the longest so far
+
 function write_fields(s)
   put_rare(s)
-  local fields, n, dead = {}, 0, nil
-  local packed, value = packed_counters(s), s.value
+  local fields, n, dead = FIELDS, 0, nil
+  local queue, packed, value, changed = s.queue, packed_counters(s), s.value, s.changed
   if packed ~= s.packed then
     fields[1], fields[2], n = 'c', packed, 2
   end
-  for name in pairs(s.changed) do
-    if value[name] then
-      fields[n + 1], fields[n + 2] = name, value[name]
+  for name in next, changed do
+    local written = value[name]
+    if written then
+      fields[n + 1], fields[n + 2] = name, written
       n = n + 2
     else
       dead = dead or {}
       dead[#dead + 1] = name
     end
+    changed[name] = nil
   end
-  for i = 1, n, VALUES_A_CALL do call('HSET', s.queue, unpack(fields, i, min(n, i + VALUES_A_CALL - 1))) end
-  for i = 1, dead and #dead or 0, VALUES_A_CALL do call('HDEL', s.queue, unpack(dead, i, min(#dead, i + VALUES_A_CALL - 1))) end
+  if n == 4 then
+    call('HSET', queue, fields[1], fields[2], fields[3], fields[4])
+  else
+    for i = 1, n, VALUES_A_CALL do call('HSET', queue, unpack(fields, i, min(n, i + VALUES_A_CALL - 1))) end
+  end
+  for i = 1, dead and #dead or 0, VALUES_A_CALL do call('HDEL', queue, unpack(dead, i, min(#dead, i + VALUES_A_CALL - 1))) end
+  s.packed, s.intact = packed, packed
 end
 
-
-
 -- Writes a queue and its sub-queues; returns by how much their bytes and their charge have grown.
-function write(s)
-  local _, _, _, _, messages, bytes, _, _, deferred, scheduled, waste, dead, _, runs
-    = unpack_struct(COUNTERS, s.packed or FRESH)
+local function write(s)
+  local before = {}
+  unpack_counters(before, s.packed or FRESH)
+  local charged, bytes = the_charge(before), before.bytes
   local sub_bytes, sub_charge = 0, 0
   if s.subs then
     for _, its in pairs(s.subs) do
@@ -251,9 +275,7 @@ function write(s)
   if (ready(s) > 0 and s.was_ready <= 0 and not s.config.has_sessions) or s.due < s.was_due then
     call('PUBLISH', s.queue .. ':wake', '')
   end
-  local before = own_charge(bytes, waste, messages, dead, runs, deferred + scheduled)
-  return sub_bytes + s.bytes - bytes,
-    sub_charge + own_charge(s.bytes, s.waste, s.messages, s.dead, s.runs, s.deferred + s.scheduled) - before
+  return sub_bytes + s.bytes - bytes, sub_charge + the_charge(s) - charged
 end
 
 -- Ends a command that may have changed something.

@@ -108,7 +108,7 @@ end
 function take_in(s, now, argv, from, to, fingerprints, id)
   if s.config.dedupe_ms == 0 then return { store(s, now, argv, from, to, id), now } end
   local duplicate, new = duplicates_in(s, now, fingerprints)
-  remember_ids(s, now, new)
+  remember_ids(s, new)
   if not duplicate then return { store(s, now, argv, from, to, id), now } end
   local rest, places = without_duplicates(argv, from, to, duplicate)
   return { #rest > 0 and store(s, now, rest, 1, #rest, id) or 0, now, unpack(places) }
