@@ -17,7 +17,7 @@ demo: setup ## 336,776 real flights through 16 brokers and Spark, compared with 
 	@$(PY) demo/run.py
 
 test: setup ## everything: the linters, then all tests
-	@$(LINT) && $(PY) -m pytest -n 3 --dist loadgroup tests
+	@$(LINT) && $(PY) -m pytest -n 2 --dist loadgroup tests
 
 check: setup ## the quick part, under a minute: linters, types, import contracts, unit and contract tests
 	@$(LINT) && $(PY) -m pytest -n 2 tests/unit tests/contract

@@ -36,7 +36,9 @@ async def run(settings: Settings) -> None:
     async with Api(access) as api:
         controller = Controller(settings, (cache := Cache()), Cluster(api, cache))
         census = Census(api, controller, handlers.selector_of, settings.watch_namespaces)
-        freshness = Freshness(WATCHED, lambda kind: loop.call_soon_threadsafe(partial(census.ask_for, kind)))
+        freshness = Freshness(
+            WATCHED, lambda kind: loop.call_soon_threadsafe(partial(census.ask_for, kind)), settings.watch_namespaces
+        )
         watches = handlers.Watches(settings, access, controller, freshness)
         async with asyncio.TaskGroup() as group:
             tasks = [

@@ -28,7 +28,8 @@ from partitionedqueue_operator.observed import Key, Pod, Report
 from partitionedqueue_operator.reconcile import BrokerTarget
 
 ASK_S_MAX: Final = 3.0  # a broker that is well answers in milliseconds
-ASKED_AT_ONCE_MAX: Final = 64
+ASKED_AT_ONCE_MAX: Final = 48
+TROUBLED_AT_ONCE_MAX: Final = 16  # more, of those that have not answered: thousands of them must not hold up the others
 CONNECTIONS_MAX: Final = 1_024  # kept open; the longest unused is closed for one more
 ROUND_S_MIN: Final = 5.0  # between two countings of a queue that changes
 ROUND_S_MAX: Final = 10.0  # and of one where nothing happens, where there are few
@@ -78,6 +79,7 @@ class Brokers:
         self._watched: dict[Key, _Watched] = {}
         self._clients: OrderedDict[tuple[Key, int], tuple[str, BrokerClient]] = OrderedDict()
         self._places = asyncio.Semaphore(ASKED_AT_ONCE_MAX)
+        self._places_of_the_troubled = asyncio.Semaphore(TROUBLED_AT_ONCE_MAX)
         self._group: asyncio.TaskGroup | None = None
         self.calls_made = 0
 
@@ -143,7 +145,9 @@ class Brokers:
         for gone in before.keys() - pods.keys():
             watched.reports.pop(gone, None)
             self._close((key, gone))
-        await asyncio.gather(*(self._see_to_one(key, watched, n, pod) for n, pod in pods.items()))
+        # In no order: where there are too few places for those in trouble, they are not always the same ones.
+        in_no_order = random.sample(sorted(pods.items()), len(pods))
+        await asyncio.gather(*(self._see_to_one(key, watched, n, pod) for n, pod in in_no_order))
         if before.keys() - watched.reports.keys():
             self._changed(key)
         troubled = any(report.trouble for report in watched.reports.values())
@@ -157,9 +161,12 @@ class Brokers:
         return max(ROUND_S_MAX, PARTITION_S * sum(watched.target.partitions for watched in self._watched.values()))
 
     async def _see_to_one(self, key: Key, watched: _Watched, partition: int, pod: Pod) -> None:
-        async with self._places:
-            report = await self._ask(key, watched, partition, pod)
         before = watched.reports.get(partition)
+        troubled = before is not None and bool(before.trouble) and before.incarnation == pod.incarnation
+        if troubled and self._places_of_the_troubled.locked():
+            return  # the round does not wait for it; there is another one in some seconds
+        async with self._places_of_the_troubled if troubled else self._places:
+            report = await self._ask(key, watched, partition, pod)
         watched.reports[partition] = report
         if report != before:
             self._changed(key)
@@ -177,8 +184,8 @@ class Brokers:
                     place = {"partition": partition, "partitions": target.partitions}
                     await client.call(calls.configure(keys, settings=target.settings, **place))
                 if time.monotonic() > watched.since + USERS_S and watched.users_read.get(partition) != pod.incarnation:
-                    watched.users_read[partition] = pod.incarnation
                     await client.call(_read_users())
+                    watched.users_read[partition] = pod.incarnation
                 totals = await client.call(calls.totals(keys))
         except TimeoutError:
             self._close((key, partition))

@@ -13,6 +13,9 @@ AFTER_A_LIST_S: Final = 10.0
 EVERY_S: Final = 900.0
 LOOK_AGAIN_S: Final = 0.5
 LOOKS: Final = 20
+STUCK_MAX: Final = 12
+"""So many times (of ten seconds) what is missing may not grow less; then an operator begins without it."""
+NAMED_MAX: Final = 5
 _log = logging.getLogger(__name__)
 
 
@@ -36,24 +39,39 @@ class Census:
         self._wake.set()
 
     async def await_all(self) -> None:
-        """Wait until the watches have told of everything there is: nobody may act on half of the cluster."""
+        """Wait until the watches have told of everything there is: nobody may act on half of the cluster.
+
+        What they will not tell of is named in the log, and is waited for no longer than two minutes: one object must
+        not keep all queues without an operator. Before anything is made or deleted the API server is asked anyway.
+        """
         for kind in WATCHED:
-            while missing := await self._missing(kind):
-                _log.debug("%d %s are not known yet", missing, kind.plural)
-                await asyncio.sleep(LOOK_AGAIN_S)
+            await self._await(kind)
         self.complete.set()
 
-    async def _missing(self, kind: Kind) -> int:
-        try:
-            there = await self._there(kind)
-        except ApiFault as fault:
-            _log.warning("%s cannot be listed: %s", kind.plural, fault)
-            return 1
+    async def _await(self, kind: Kind) -> None:
+        fewest, stuck = float("inf"), 0
+        while stuck < STUCK_MAX:
+            try:
+                missing = await self._missing(kind)
+            except ApiFault as fault:
+                _log.warning("%s cannot be listed: %s", kind.plural, fault)
+                await asyncio.sleep(LOOK_AGAIN_S)
+                continue
+            if not missing:
+                return
+            stuck = stuck + 1 if len(missing) >= fewest else 0
+            fewest = min(fewest, len(missing))
+            named = ", ".join(f"{namespace}/{name}" for namespace, name, _ in sorted(missing)[:NAMED_MAX])
+            _log.warning("%d %s are not known yet: %s", len(missing), kind.plural, named)
+        _log.error("no watch tells of %d %s; beginning without", fewest, kind.plural)
+
+    async def _missing(self, kind: Kind) -> set[tuple[str, str, str]]:
+        there = await self._there(kind)
         for _ in range(LOOKS):
             if not there - set(self._controller.cache.held(kind)):
-                return 0
+                break
             await asyncio.sleep(LOOK_AGAIN_S)  # some of them may have gone meanwhile: then they are listed anew
-        return len(there - set(self._controller.cache.held(kind)))
+        return there - set(self._controller.cache.held(kind))
 
     async def _there(self, kind: Kind) -> set[tuple[str, str, str]]:
         there: set[tuple[str, str, str]] = set()
@@ -81,7 +99,7 @@ class Census:
             there = await self._there(kind)
         except ApiFault as fault:
             _log.warning("%s cannot be listed: %s", kind.plural, fault)
-            self._asked.add(kind)
+            self.ask_for(kind)
             return
         for namespace, name, uid in held - there:
             # The list may be older than what the watch has told: each is asked for before it is given up.
@@ -94,6 +112,6 @@ class Census:
             body = await self._api.get(kind, namespace, name)
         except ApiFault as fault:
             _log.warning("%s %s/%s cannot be read: %s", kind.name, namespace, name, fault)
-            self._asked.add(kind)
+            self.ask_for(kind)
             return False
         return body is None or body["metadata"]["uid"] != uid

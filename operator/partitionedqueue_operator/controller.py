@@ -3,11 +3,13 @@
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
 from partitionedqueue.broker import access
+from partitionedqueue.model.placement import broker_name
 from partitionedqueue_operator import reconcile, status
 from partitionedqueue_operator.brokers import Brokers
 from partitionedqueue_operator.cluster.api import ApiFault
@@ -16,7 +18,7 @@ from partitionedqueue_operator.cluster.cluster import Cluster, NotOurs
 from partitionedqueue_operator.cluster.kinds import PODS, QUEUES, Kind
 from partitionedqueue_operator.observed import Key, Manifest, Observed, queue_of
 from partitionedqueue_operator.reconcile import Plan
-from partitionedqueue_operator.resources.secret import password
+from partitionedqueue_operator.resources.secret import password_in
 from partitionedqueue_operator.settings import Settings
 from partitionedqueue_operator.work import Work
 
@@ -39,7 +41,7 @@ class Controller:
         self._faults: dict[Key, tuple[str, ...]] = {}
         self._written: dict[Key, float] = defaultdict(lambda: float("-inf"))
         self._alone_since: dict[Key, datetime] = {}
-        self._last_policy: dict[Key, str] = {}
+        self._last_policy: dict[Key, tuple[str, str]] = {}  # of a queue that is gone: its uid, its deletion policy
 
     async def lead(self, operator_key: bytes) -> None:
         """Look at every queue, and go on from there until cancelled; nothing is remembered of an earlier time."""
@@ -65,7 +67,8 @@ class Controller:
         metadata = body["metadata"]
         if gone:
             if kind is QUEUES:  # its owner's last word may never have reached the StatefulSet
-                self._last_policy[Key(metadata["namespace"], metadata["name"])] = body["spec"].get("deletionPolicy", "")
+                word = (body.get("spec") or {}).get("deletionPolicy", "")
+                self._last_policy[Key(metadata["namespace"], metadata["name"])] = (metadata["uid"], word)
             self.lost(kind, metadata["namespace"], metadata["name"], metadata["uid"])
             return
         pods = _running(self.cache, kind, body)
@@ -86,6 +89,8 @@ class Controller:
         if kind is QUEUES:  # there may be room now for one that was refused
             for neighbour in self.cache.neighbours(namespace):
                 self.look_at(neighbour)
+        if self.cache.queue(key) is None and not self.cache.children(key):
+            self._last_policy.pop(key, None)
         self.look_at(key)
 
     def observe(self, key: Key) -> Observed:
@@ -109,8 +114,14 @@ class Controller:
             conflicts=self._conflicts.get(key, ()),
             faults=self._faults.get(key, ()),
             alone_since=self._alone_since.get(key),
-            last_policy=self._last_policy.get(key, ""),
+            last_policy=self._last_word(key, children),
         )
+
+    def _last_word(self, key: Key, children: Mapping[tuple[str, str], Manifest]) -> str:
+        """The deletion policy of the queue that the StatefulSet was made for, and of no other of its name."""
+        uid, policy = self._last_policy.get(key, ("", ""))
+        made_for = {reconcile.queue_uid_of(body) for (kind, _), body in children.items() if kind == "StatefulSet"}
+        return policy if uid in made_for else ""
 
     async def reconcile(self, key: Key) -> float | None:
         """Bring one queue nearer to what its spec says; when to look again, if nothing happens."""
@@ -120,8 +131,8 @@ class Controller:
         if observed.queue is None or plan.deletions:
             await self._settle_what_is_left(observed, plan)
             return plan.look_again_s
-        fault = await self._make_so(key, plan)
-        if key in self._conflicts or bool(fault) != bool(observed.faults):
+        changed, fault = await self._make_so(key, plan)
+        if changed or key in self._conflicts or bool(fault) != bool(observed.faults):  # so it stands otherwise now
             plan = reconcile.plan(self.observe(key), self._settings, self._operator_key)
         self._see_to_brokers(key, plan)
         again_s = await self._tell(observed, plan)
@@ -130,29 +141,34 @@ class Controller:
         refused_s = REFUSED_AGAIN_S if key in self._conflicts else None
         return min((s for s in (again_s, plan.look_again_s, refused_s) if s is not None), default=None)
 
-    async def _make_so(self, key: Key, plan: Plan) -> ApiFault | None:
-        """Apply each object, whatever becomes of the others."""
+    async def _make_so(self, key: Key, plan: Plan) -> tuple[bool, ApiFault | None]:
+        """Apply each object, whatever becomes of the others; whether there was something to do."""
+        changed = False
         conflicts, faults, first = [], [], None
-        for wanted in plan.objects:
+        acts: list[tuple[str, Callable[[], Awaitable[bool]]]] = [
+            (f"{wanted['kind']} {wanted['metadata']['name']}", partial(self._cluster.make_so, key, wanted))
+            for wanted in (*plan.objects, *plan.claims)
+        ]
+        acts += [(f"{kind} {name}", partial(self._cluster.remove, key, kind, name)) for kind, name in plan.unwanted]
+        for what, act in acts:
             try:
-                await self._cluster.make_so(key, wanted)
+                changed |= await act()
             except NotOurs as conflict:
                 conflicts.append(str(conflict))
             except ApiFault as fault:
                 if fault.namespace_ending:
-                    return None
+                    return changed, None
                 first = first or fault
                 if not fault.passing:
-                    faults.append(f"{wanted['kind']} {wanted['metadata']['name']}: {fault}")
-        for kind, name in plan.unwanted:
-            await self._cluster.remove(key, kind, name)
+                    faults.append(f"{what}: {fault}")
         _put(self._conflicts, key, conflicts)
         _put(self._faults, key, faults)
-        return first
+        return changed, first
 
     def _see_to_brokers(self, key: Key, plan: Plan) -> None:
         if plan.target is not None:
-            self.brokers.see_to(key, plan.target, password(self._operator_key, key, access.OPERATOR))
+            secret = self.cache.children(key).get(("Secret", broker_name(key.name)))
+            self.brokers.see_to(key, plan.target, password_in(secret, self._operator_key, key, access.OPERATOR))
         else:
             self.brokers.leave(key)
 
@@ -166,7 +182,9 @@ class Controller:
         if now < due:
             return due - now
         self._written[observed.key] = now
-        await self._cluster.write_status(queue, plan.status)
+        if not await self._cluster.write_status(queue, plan.status):
+            self.lost(QUEUES, queue.key.namespace, queue.key.name, queue.uid)
+            return None
         for telling in plan.tellings:
             await self._cluster.tell(queue.key, queue.uid, telling, observed.now)
         return None

@@ -23,23 +23,30 @@ class Freshness:
     `relisted` is called when a watch begins, or begins anew, with a list.
     """
 
-    def __init__(self, kinds: Sequence[Kind], relisted: Callable[[Kind], object]) -> None:
-        self._paths = {f"/{kind.plural}": kind for kind in kinds}
-        self._heard: dict[Kind, float] = {}
+    def __init__(
+        self, kinds: Sequence[Kind], relisted: Callable[[Kind], object], namespaces: Sequence[str] = ()
+    ) -> None:
+        self._namespaces = namespaces or ("",)  # one watch of a kind over all of them, or one in each
+        self._watches = {kind.path(namespace): (kind, namespace) for kind in kinds for namespace in self._namespaces}
+        self._heard: dict[tuple[Kind, str], float] = {}
         self._relisted = relisted
 
     def begin(self) -> None:
         """The watches begin now: until then there is nothing to hear, and nothing that a new start would cure."""
-        self._heard = dict.fromkeys(self._paths.values(), time.monotonic())
+        self._heard = dict.fromkeys(self._watches.values(), time.monotonic())
 
     def stale(self) -> list[str]:
         """The watches that have heard nothing for too long."""
         now = time.monotonic()
-        return [f"{kind.plural} for {now - at:.0f} s" for kind, at in self._heard.items() if now - at > STALE_S]
+        return [
+            f"{kind.plural}{namespace and f' in {namespace}'} for {now - at:.0f} s"
+            for (kind, namespace), at in self._heard.items()
+            if now - at > STALE_S
+        ]
 
-    def heard(self, kind: Kind) -> None:
+    def heard(self, kind: Kind, namespace: str) -> None:
         """Something has come."""
-        self._heard[kind] = time.monotonic()
+        self._heard[kind, namespace if namespace in self._namespaces else ""] = time.monotonic()
 
     def trace(self) -> aiohttp.TraceConfig:
         """For the HTTP session of the watches."""
@@ -51,19 +58,20 @@ class Freshness:
     async def _ended(
         self, _session: aiohttp.ClientSession, _context: SimpleNamespace, params: aiohttp.TraceRequestEndParams
     ) -> None:
-        kind = self._kind(params.url.path)
-        if kind is None or params.response.status >= _OK:
+        watch = self._watch(params.url.path)
+        if watch is None or params.response.status >= _OK:
             return
-        self.heard(kind)
+        self.heard(*watch)
         if "watch" not in params.url.query:
-            self._relisted(kind)
+            self._relisted(watch[0])
 
     async def _failed(
         self, _session: aiohttp.ClientSession, _context: SimpleNamespace, params: aiohttp.TraceRequestExceptionParams
     ) -> None:
         """An API server that is away is no fault of the watch: it has noticed, and tries again."""
-        if (kind := self._kind(params.url.path)) is not None:
-            self.heard(kind)
+        if (watch := self._watch(params.url.path)) is not None:
+            self.heard(*watch)
 
-    def _kind(self, path: str) -> Kind | None:
-        return self._paths.get(path[path.rindex("/") :])
+    def _watch(self, path: str) -> tuple[Kind, str] | None:
+        """The API server may be behind another's path."""
+        return next((watch for end, watch in self._watches.items() if path.endswith(end)), None)

@@ -148,7 +148,7 @@ def _teller(
 ) -> Callable[..., Awaitable[None]]:
     async def tell(event: Any, **_: Any) -> None:
         """Of one object: how it is now, or that it is gone."""
-        freshness.heard(kind)
+        freshness.heard(kind, event["object"]["metadata"]["namespace"])
         gone = event["type"] == "DELETED"
         loop.call_soon_threadsafe(lambda: controller.seen(kind, event["object"], gone=gone))
 

@@ -6,7 +6,9 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple, Self
 
 from partitionedqueue.broker.replies import Totals
+from partitionedqueue.model import quantities
 from partitionedqueue.model.placement import QUEUE_LABEL, pod_name
+from partitionedqueue.model.queue_spec import KIND
 
 Manifest = Mapping[str, Any]
 GROUP: Final = "messaging.partitionedqueue.io"
@@ -16,13 +18,21 @@ MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 COMPONENT: Final = "app.kubernetes.io/component"
 LAYOUT_LABEL: Final = f"{GROUP}/layout"
 """On volume claims: what their data was written as. A queue takes up only volumes of its own layout."""
+PARTITION_GB_LABEL: Final = f"{GROUP}/partition-gb"
+"""On volume claims: how many GB a partition has that was ever written there, which a broker must be able to read."""
 APPLIED: Final = f"{GROUP}/applied"
 """A digest of what was applied last: tells what the operator itself has changed its mind about."""
 PINNED: Final = f"{GROUP}/pinned"
 """On the StatefulSet: the pod template as it was made, and a digest of what in the queue asked for it."""
 POLICY: Final = f"{GROUP}/deletion-policy"
+"""On the StatefulSet: the policy that is carried out."""
 QUEUE_UID: Final = f"{GROUP}/queue-uid"
 RESTARTED_AT: Final = f"{GROUP}/restartedAt"
+TORN_END: Final = f"{GROUP}/torn-end"
+"""On a queue, by its owner: `cut` lets brokers cut off a write that a crash tore, whatever the durability."""
+DURABILITY: Final = f"{GROUP}/durability"
+MAXMEMORY: Final = f"{GROUP}/maxmemory"
+"""On pods, both: what they were started with. Their ConfigMap may say something else by now."""
 
 
 class Key(NamedTuple):
@@ -81,6 +91,7 @@ class Pod:
     incarnation: str
     reason: str = ""
     message: str = ""
+    durability: str = ""  # that it was started with
 
     @property
     def partition(self) -> int:
@@ -111,6 +122,7 @@ class Pod:
             incarnation=(container.get("containerID") or running.get("startedAt", "")) if running else "",
             reason=reason,
             message=message,
+            durability=(metadata.get("annotations") or {}).get(DURABILITY, ""),
         )
 
 
@@ -145,16 +157,24 @@ class Claim:
     uid: str
     layout: str
     deleting: bool
+    partition_gb: int = 0  # 0 where nobody knows
+    size_bytes: int = 0  # that were asked for; 0 where nobody knows
+    queues: tuple[str, ...] = ()  # uids of the queues that it goes with
 
     @classmethod
     def of(cls, body: Manifest) -> Self:
         """Read it from an event or a list."""
-        metadata = body["metadata"]
+        metadata, labels = body["metadata"], body["metadata"].get("labels") or {}
+        requests: Manifest = ((body.get("spec") or {}).get("resources") or {}).get("requests") or {}
+        partition_gb = labels.get(PARTITION_GB_LABEL, "")
         return cls(
             name=metadata["name"],
             uid=metadata["uid"],
-            layout=(metadata.get("labels") or {}).get(LAYOUT_LABEL, ""),
+            layout=labels.get(LAYOUT_LABEL, ""),
             deleting="deletionTimestamp" in metadata,
+            partition_gb=int(partition_gb) if partition_gb.isascii() and partition_gb.isdigit() else 0,
+            size_bytes=int(quantities.amount(str(requests.get("storage", ""))) or 0),
+            queues=tuple(owner["uid"] for owner in metadata.get("ownerReferences") or [] if owner.get("kind") == KIND),
         )
 
 
@@ -194,7 +214,15 @@ class Observed:
     @property
     def stateful_set(self) -> Manifest | None:
         """The queue's StatefulSet, if there is one."""
-        return next((body for (kind, _), body in self.children.items() if kind == "StatefulSet"), None)
+        return self._child("StatefulSet")
+
+    @property
+    def secret(self) -> Manifest | None:
+        """The Secret with its brokers' users, if there is one."""
+        return self._child("Secret")
+
+    def _child(self, wanted: str) -> Manifest | None:
+        return next((body for (kind, _), body in self.children.items() if kind == wanted), None)
 
 
 def queue_of(body: Manifest) -> Key | None:

@@ -12,13 +12,14 @@ from partitionedqueue.model.placement import QUEUE_LABEL
 from partitionedqueue.model.queue_spec import API_VERSION, KIND, DeletionPolicy, QueueSpec, QueueStatus
 from partitionedqueue_operator.conditions.standing import Refusal, stand
 from partitionedqueue_operator.conditions.telling import Telling, transitions
-from partitionedqueue_operator.observed import LAYOUT_LABEL, QUEUE_UID, Key, Manifest, Observed, Queue
+from partitionedqueue_operator.observed import LAYOUT_LABEL, POLICY, QUEUE_UID, Claim, Key, Manifest, Observed, Queue
+from partitionedqueue_operator.resources.claim import broker_claims, go_with_queue, layout, unfit
 from partitionedqueue_operator.resources.config_map import broker_config_map
 from partitionedqueue_operator.resources.disruption_budget import broker_disruption_budget
 from partitionedqueue_operator.resources.network_policy import broker_network_policy
 from partitionedqueue_operator.resources.secret import broker_secret
 from partitionedqueue_operator.resources.service import broker_service
-from partitionedqueue_operator.resources.stateful_set import broker_stateful_set, layout
+from partitionedqueue_operator.resources.stateful_set import broker_stateful_set
 from partitionedqueue_operator.resources.subject import Subject
 from partitionedqueue_operator.settings import Settings
 from partitionedqueue_operator.status import status_of
@@ -51,6 +52,7 @@ class Plan:
     """What is to be done about a queue; None or empty leaves a thing as it is."""
 
     objects: tuple[dict[str, Any], ...] = ()
+    claims: tuple[dict[str, Any], ...] = ()  # what volume claims that are there do not say yet
     deletions: tuple[Deletion, ...] = ()
     target: BrokerTarget | None = None
     status: dict[str, Any] | None = None
@@ -85,7 +87,7 @@ def _plan_for_queue(observed: Observed, queue: Queue, settings: Settings, operat
     if refusal := _refusal(observed, subject):
         return _with_status(observed, queue, spec, refusal, target if observed.stateful_set else None)
     made: list[Callable[[], dict[str, Any]]] = [
-        lambda: broker_secret(subject, operator_key),
+        lambda: broker_secret(subject, operator_key, observed.secret),
         lambda: broker_config_map(subject),
         lambda: broker_service(subject),
         lambda: broker_disruption_budget(subject),
@@ -95,10 +97,12 @@ def _plan_for_queue(observed: Observed, queue: Queue, settings: Settings, operat
         made.append(lambda: broker_network_policy(subject))
     else:
         unwanted = (("NetworkPolicy", subject.name),)
-    made.append(lambda: broker_stateful_set(subject, observed.stateful_set))
+    all_go = go_with_queue(subject, observed.claims)
+    made.append(lambda: broker_stateful_set(subject, observed.stateful_set, volumes_go_with_queue=all_go))
     done = _with_status(observed, queue, spec, None, target)
     return Plan(
         objects=tuple(make() for make in made),
+        claims=broker_claims(subject, observed.claims),
         target=target,
         status=done.status,
         tellings=done.tellings,
@@ -147,24 +151,36 @@ def _with_status(  # noqa: PLR0917 -- one place that words every outcome
 def _still_going(observed: Observed, queue: Queue) -> Refusal | None:
     """Whether what an earlier queue of this name has left is on its way out: it is waited for, never taken up."""
     body = observed.stateful_set
-    if body is not None and "deletionTimestamp" in body["metadata"]:
+    if body is not None and ("deletionTimestamp" in body["metadata"] or _is_condemned(body, queue)):
         return Refusal("EarlierQueueGoing", "the StatefulSet of an earlier queue is being deleted; waiting for its end")
-    of_this_queue = body is not None and _annotation(body, QUEUE_UID) == queue.uid
-    going = [claim.name for claim in observed.claims if claim.deleting]
-    if going and not of_this_queue:
+    if body is None and (going := _going(observed, queue)):
         words = f"volumes of an earlier queue of this name are being deleted ({len(going)} left); waiting for their end"
         return Refusal("EarlierQueueGoing", words)
     return None
 
 
+def _going(observed: Observed, queue: Queue) -> list[Claim]:
+    """Volumes that are being deleted. What is another queue's goes with that one, if not this moment."""
+    return [c for c in observed.claims if c.deleting or (c.queues and queue.uid not in c.queues)]
+
+
+def _is_condemned(body: Manifest, queue: Queue) -> bool:
+    """Whether an earlier queue owns it: Kubernetes removes it, today or tomorrow, whoever writes what into it."""
+    owners = body["metadata"].get("ownerReferences") or []
+    return any(owner["kind"] == KIND and owner["uid"] != queue.uid for owner in owners)
+
+
 def _is_anothers(observed: Observed, subject: Subject) -> bool:
-    """Whether the StatefulSet is one that an earlier queue has left, whose messages this one cannot take up."""
+    """Whether the StatefulSet is one that an earlier queue has left, whose messages this one cannot take up.
+
+    Nor can it where volumes of it are going already: an operator may have ended while it removed them.
+    """
     body = observed.stateful_set
     if body is None or _annotation(body, QUEUE_UID) == subject.queue.uid or body["metadata"].get("ownerReferences"):
         return False
     templates = body["spec"].get("volumeClaimTemplates") or []
     written = [(claim["metadata"].get("labels") or {}).get(LAYOUT_LABEL) for claim in templates]
-    return written != [layout(subject)]
+    return written != [layout(subject)] or bool(_going(observed, subject.queue))
 
 
 def _refusal(observed: Observed, subject: Subject) -> Refusal | None:
@@ -182,16 +198,8 @@ def _refusal(observed: Observed, subject: Subject) -> Refusal | None:
             f"{', '.join(observed.conflicts)} is not this operator's; delete or rename it, or give the queue "
             "another name",
         )
-    wanted = layout(subject)
-    other = [claim for claim in observed.claims if claim.layout != wanted and not claim.deleting]
-    if other:
-        return Refusal(
-            "VolumesOfAnotherLayout",
-            f"volumes of an earlier queue of this name are kept ({other[0].name} and {len(other) - 1} more), written "
-            f"as {other[0].layout or 'something unknown'}, and this queue is {wanted}; make it as "
-            f"the earlier one was, or delete the volumes: kubectl delete pvc -n {subject.spec.namespace} "
-            f"-l {QUEUE_LABEL}={subject.spec.name}",
-        )
+    if words := unfit(subject, observed.claims):
+        return Refusal(*words)
     return None
 
 
@@ -213,9 +221,12 @@ def _plan_for_what_is_left(observed: Observed) -> Plan:
         return Plan()  # Kubernetes removes it, or has
     workload = Deletion("StatefulSet", body["metadata"]["name"], body["metadata"]["uid"])
     claims = tuple(Deletion("PersistentVolumeClaim", claim.name, claim.uid) for claim in observed.claims)
-    if observed.last_policy == DeletionPolicy.DELETE:
+    if _annotation(body, POLICY) in (DeletionPolicy.DELETE, DeletionPolicy.RETAIN):
+        if observed.queue is None:
+            return Plan()  # it had an owner: whoever deleted the queue had it left as it is, with --cascade=orphan
+    elif observed.last_policy == DeletionPolicy.DELETE:
         return Plan(deletions=(*claims, workload))
-    if observed.last_policy == DeletionPolicy.RETAIN:
+    elif observed.last_policy == DeletionPolicy.RETAIN:
         return Plan(deletions=(workload,))
     partitions = body["spec"].get("replicas", 0)
     settings = BrokerSettings(status=QueueStatus.DISABLED)

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from partitionedqueue.model.queue_spec import DeletionPolicy, Durability
 from partitionedqueue_operator.conditions.accepted import accepted
 from partitionedqueue_operator.conditions.available import available
 from partitionedqueue_operator.conditions.deletable import deletable
@@ -46,11 +47,17 @@ def status_of(standing: Standing, before: Manifest) -> dict[str, Any]:
     }
     if standing.counts_complete is not None:
         status["countsComplete"] = standing.counts_complete
+    if standing.spec is None and "deletionPolicy" in before:
+        status["deletionPolicy"] = before["deletionPolicy"]
     if standing.spec is not None:
         status["maxSizeInMegabytes"] = standing.spec.max_size_in_megabytes
-        status["durability"] = standing.spec.durability.value
+        # Delete comes into the status before a volume goes with the queue, and leaves it when none does any more.
+        going = standing.volumes_go
+        status["deletionPolicy"] = (DeletionPolicy.DELETE if going else standing.spec.deletion_policy).value
         if standing.spec.requires_session:
             status["counts"]["sessions"] = counts.sessions
+    if durability := _durability(standing) or before.get("durability"):
+        status["durability"] = durability
     versions = sorted({report.library for report in standing.observed.reports.values() if report.library})
     if told := ", ".join(versions) or before.get("libraryVersion"):
         status["libraryVersion"] = told
@@ -61,6 +68,12 @@ def status_of(standing: Standing, before: Manifest) -> dict[str, Any]:
         status["countsObservedAt"] = before.get("countsObservedAt") if same else None
         status["countsObservedAt"] = status["countsObservedAt"] or timestamp(now)
     return status
+
+
+def _durability(standing: Standing) -> str:
+    """The weakest that a broker runs with: the spec's holds when the last one has been started anew."""
+    run = {pod.durability for pod in standing.observed.pods.values() if pod.ready}
+    return next((kind.value for kind in reversed(Durability) if kind.value in run), "")
 
 
 def _written(condition: Condition, standing: Standing, before: Manifest) -> dict[str, Any]:
@@ -90,7 +103,7 @@ def pause_s(before: Manifest, after: Manifest) -> float:
 def _words(status: Manifest) -> object:
     """How a queue stands, without the numbers."""
     conditions = [(c.get("type"), c.get("status"), c.get("reason")) for c in status.get("conditions") or []]
-    return status.get("availability"), status.get("observedGeneration"), conditions
+    return [status.get(name) for name in ("availability", "observedGeneration", "deletionPolicy")], conditions
 
 
 def timestamp(moment: datetime) -> str:

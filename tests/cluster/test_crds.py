@@ -12,6 +12,7 @@ import yaml
 
 from harness.cluster.cluster import Cluster, CommandFailed
 from harness.queue_manifests import CHANGES, PARTITIONED, REFUSED, TAKEN, Change, Refused, manifest
+from harness.resting_operators import RestingOperators
 from partitionedqueue.model.queue_spec import API_VERSION
 
 CRDS = Path(__file__).parents[2] / "crds"
@@ -23,6 +24,7 @@ EXAMPLES = sorted((CRDS / "examples").glob("*.yaml"))
 @pytest.fixture(scope="module")
 def place(cluster: Cluster) -> Iterator[str]:
     """A namespace on a cluster that knows our resources; what was not there before goes again."""
+    operators = RestingOperators(cluster)
     there = POLICY in cluster.kubectl("get", "validatingadmissionpolicies", "-o", "name")
     cluster.kubectl("apply", "-f", str(CRDS))
     cluster.kubectl("wait", "--for=condition=Established", CRD, "--timeout=30s")
@@ -33,6 +35,7 @@ def place(cluster: Cluster) -> Iterator[str]:
     cluster.kubectl("delete", "namespace", name, "--wait=false")
     if not there:
         cluster.kubectl("delete", "-f", str(CRDS), "--wait=false")
+    operators.wake()
 
 
 def _wait_for_the_policy(cluster: Cluster, place: str) -> None:
@@ -213,12 +216,29 @@ def test_a_queue_with_messages_is_not_deleted_and_it_says_what_to_do(
         ("empty", {}, {"messages": 0, "countsComplete": True}),
         ("given-up", {"deletionPolicy": "Delete"}, {"messages": 9, "countsComplete": False}),
         ("kept", {"deletionPolicy": "Retain"}, {"messages": 9, "countsComplete": True}),
+        ("kept-for-certain", {"deletionPolicy": "Retain"}, {"messages": 9, "deletionPolicy": "Retain"}),
+        ("lost-for-certain", {"deletionPolicy": "Delete"}, {"messages": 9, "deletionPolicy": "Delete"}),
     ],
 )
 def test_other_queues_are_deleted_at_once(
     cluster: Cluster, place: str, name: str, spec: dict[str, Any], status: dict[str, Any] | None
 ) -> None:
     make(cluster, place, manifest(name, **spec), status=status)
+    cluster.kubectl("delete", "pq", name, "-n", place, "--timeout=10s")
+
+
+@pytest.mark.parametrize("policy", ["Retain", "DeleteIfEmpty"])
+def test_a_queue_is_not_deleted_before_its_volumes_are_kept_from_going_with_it(
+    cluster: Cluster, place: str, policy: str
+) -> None:
+    name = make(
+        cluster,
+        place,
+        manifest(f"was-delete-{policy.lower()}", deletionPolicy=policy),
+        status={"messages": 0, "countsComplete": True, "deletionPolicy": "Delete"},
+    )
+    assert "the new one is not carried out yet" in refusal(cluster, place, "delete", "pq", name)
+    tell_status(cluster, place, name, {"deletionPolicy": policy})
     cluster.kubectl("delete", "pq", name, "-n", place, "--timeout=10s")
 
 

@@ -1,5 +1,6 @@
 """How queues end and begin again, and operators: deletion, leaders, upgrades, absence."""
 
+import contextlib
 import json
 import time
 from collections.abc import Iterator
@@ -109,6 +110,61 @@ def test_policy_delete_takes_the_messages_along(queue: LiveQueue) -> None:
     queue.delete()
     gone(queue)
     eventually(lambda: not queue.claims(), "volumes stay", 60)
+
+
+def test_a_workload_that_is_deleted_by_hand_comes_back_with_its_messages_under_policy_delete(queue: LiveQueue) -> None:
+    queue.apply(deletionPolicy="Delete")
+    queue.settled()
+    queue.send(0, ["kept"])
+    eventually(lambda: _owners(queue) == ["PartitionedQueue"], "the volume does not go with the queue", 30)
+    before = queue.get("statefulset", queue.workload)["metadata"]["uid"]
+    queue.kubectl("delete", "statefulset", queue.workload)
+    eventually(lambda: _uid(queue) not in ("", before), "it is not made anew", 60)
+    queue.settled()
+    assert queue.totals(0).messages == 1
+
+
+def _uid(queue: LiveQueue) -> str:
+    return str(queue.get("statefulset", queue.workload).get("metadata", {}).get("uid", ""))
+
+
+def _owners(queue: LiveQueue) -> list[str]:
+    (claim,) = queue.claims()
+    return [owner["kind"] for owner in queue.get(*claim.split("/"))["metadata"].get("ownerReferences", [])]
+
+
+def test_a_policy_that_was_delete_is_refused_or_carried_out_and_never_lost(queue: LiveQueue) -> None:
+    queue.apply(deletionPolicy="Delete")
+    queue.settled()
+    queue.send(0, ["kept"])
+    eventually(lambda: _owners(queue), "the volume does not go with the queue", 30)
+    queue.apply(deletionPolicy="Retain")
+
+    def deleted() -> bool:
+        with contextlib.suppress(CommandFailed):
+            queue.delete()
+            return True
+        return False
+
+    eventually(deleted, "it is never deleted", 30)
+    gone(queue)
+    time.sleep(3)  # the garbage collector's time
+    assert len(queue.claims()) == 1
+    queue.apply(deletionPolicy="Retain")
+    queue.settled()
+    assert queue.totals(0).messages == 1
+
+
+def test_another_durability_starts_the_brokers_anew_and_the_status_says_what_they_run(queue: LiveQueue) -> None:
+    queue.apply()
+    assert queue.settled()["durability"] == "Always"
+    queue.send(0, ["kept"])
+    queue.apply(durability="EverySecond")
+    assert queue.settled()["durability"] == "EverySecond"
+    with queue.broker(0, "default") as broker:
+        said = broker.call(calls.Call(("CONFIG", "GET", "appendfsync"), list))
+    assert b"everysec" in said
+    assert queue.totals(0).messages == 1
 
 
 def test_the_owners_last_word_counts_although_the_queue_is_deleted_at_once(queue: LiveQueue) -> None:

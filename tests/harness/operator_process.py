@@ -17,11 +17,11 @@ from typing import Any, Self
 import yaml
 
 from harness.cluster.cluster import Cluster
+from harness.resting_operators import RestingOperators
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "charts" / "partitionedqueue"
 _START_S = 60.0
-_OPERATORS = "app.kubernetes.io/name=partitionedqueue,app.kubernetes.io/component=operator"
 
 
 class Installation:
@@ -32,10 +32,7 @@ class Installation:
         self.folder = folder
         self.release = f"local-{secrets.token_hex(3)}"  # its cluster roles are not those of a chart that is installed
         self.namespace = f"operator-{self.release}"
-        self._resting = self._deployed()
-        for namespace, name in self._resting:  # two that act on the same queues would fight over them
-            cluster.kubectl("scale", "deployment", name, "-n", namespace, "--replicas=0")
-            cluster.kubectl("wait", "pods", "-n", namespace, "-l", _OPERATORS, "--for=delete", "--timeout=60s")
+        self._resting = RestingOperators(cluster)
         self._before = "deletion.messaging" in cluster.kubectl("get", "validatingadmissionpolicies", "-o", "name")
         if not self._before:
             cluster.kubectl("apply", "--server-side", "-f", str(ROOT / "crds"))
@@ -57,15 +54,9 @@ class Installation:
         config["current-context"] = "operator"
         self.kubeconfig.write_text(json.dumps(config))
 
-    def _deployed(self) -> list[tuple[str, str]]:
-        where = "{range .items[*]}{.metadata.namespace} {.metadata.name}{'\\n'}{end}"
-        found = self.cluster.kubectl("get", "deployments", "-A", "-l", _OPERATORS, "-o", f"jsonpath={where}")
-        return [(line.split()[0], line.split()[1]) for line in found.splitlines()]
-
     def end(self) -> None:
         """Take it all away again; an operator that was there before goes on."""
-        for namespace, name in self._resting:
-            self.cluster.kubectl("scale", "deployment", name, "-n", namespace, "--replicas=2")
+        self._resting.wake()
         self.cluster.kubectl("delete", "-f", "-", "--wait=false", "--ignore-not-found", input=self._rights)
         self.cluster.kubectl("delete", "namespace", self.namespace, "--wait=false")
         if not self._before:

@@ -12,7 +12,7 @@ from partitionedqueue.model.queue_spec import API_VERSION, KIND
 from partitionedqueue_operator.cluster.api import CONFLICT, NOT_FOUND, Api, ApiFault
 from partitionedqueue_operator.cluster.cache import Cache
 from partitionedqueue_operator.cluster.differences import differs
-from partitionedqueue_operator.cluster.kinds import BY_NAME, CHILDREN, EVENTS, QUEUES, Kind
+from partitionedqueue_operator.cluster.kinds import BY_NAME, CHILDREN, CLAIMS, EVENTS, QUEUES, Kind
 from partitionedqueue_operator.conditions.telling import Telling
 from partitionedqueue_operator.observed import APPLIED, OPERATOR, Key, Manifest, Queue
 from partitionedqueue_operator.status import timestamp
@@ -38,6 +38,9 @@ class Cluster:
     async def make_so(self, key: Key, wanted: dict[str, Any]) -> bool:
         """Apply an object where it is not as wanted; whether there was something to do. Raises NotOurs, ApiFault."""
         kind = BY_NAME[wanted["kind"]]
+        if kind is CLAIMS:  # the StatefulSet's controller has made it; by its uid it is known to be that one
+            self._cache.answered(kind, await self._api.apply(kind, wanted))
+            return True
         stamped = _stamped(wanted)
         name = stamped["metadata"]["name"]
         live = self._cache.children(key).get((kind.name, name))
@@ -49,7 +52,7 @@ class Cluster:
         if live is None or APPLIED not in (live["metadata"].get("annotations") or {}):
             await self._must_be_ours(kind, key, name)
         body = await self._api.apply(kind, stamped)
-        self._cache.put(kind, body)
+        self._cache.answered(kind, body)
         self._accepted[place] = (digest, body["metadata"].get("resourceVersion"))
         return True
 
@@ -65,18 +68,20 @@ class Cluster:
         body = await self._api.get(QUEUES, key.namespace, key.name)
         if body is None:
             return True
-        self._cache.put(QUEUES, body)
+        self._cache.answered(QUEUES, body)
         return False
 
     async def delete(self, key: Key, kind_name: str, name: str, uid: str) -> None:
         """Delete an object by its name and uid."""
         await self._api.delete(BY_NAME[kind_name], key.namespace, name, uid=uid)
 
-    async def remove(self, key: Key, kind_name: str, name: str) -> None:
-        """See that there is no such object of ours."""
+    async def remove(self, key: Key, kind_name: str, name: str) -> bool:
+        """See that there is no such object of ours; whether there was one."""
         live = self._cache.children(key).get((kind_name, name))
-        if live is not None and "deletionTimestamp" not in live["metadata"]:
-            await self.delete(key, kind_name, name, live["metadata"]["uid"])
+        if live is None or "deletionTimestamp" in live["metadata"]:
+            return False
+        await self.delete(key, kind_name, name, live["metadata"]["uid"])
+        return True
 
     def forget(self, key: Key) -> None:
         """A queue and all that belonged to it are gone."""
@@ -84,15 +89,20 @@ class Cluster:
         for kind in CHILDREN:
             self._accepted.pop((kind.name, key.namespace, name), None)
 
-    async def write_status(self, queue: Queue, status: Manifest) -> None:
-        """Write a status. A queue that is gone meanwhile has none."""
+    async def write_status(self, queue: Queue, status: Manifest) -> bool:
+        """Write a status; whether the queue is still there."""
         metadata = {"name": queue.key.name, "namespace": queue.key.namespace, "uid": queue.uid}
         body = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "status": status}
         try:
-            self._cache.put(QUEUES, await self._api.apply(QUEUES, body, part="status"))
+            self._cache.answered(QUEUES, await self._api.apply(QUEUES, body, part="status"))
         except ApiFault as fault:
             if fault.status not in (NOT_FOUND, CONFLICT):  # gone, or another one of its name has come
                 raise
+            live = await self._api.get(QUEUES, queue.key.namespace, queue.key.name)
+            if live is not None and live["metadata"]["uid"] == queue.uid:
+                raise
+            return False
+        return True
 
     async def tell(self, key: Key, uid: str, telling: Telling, now: datetime) -> None:
         """Post an Event on the queue; the same once more only counts up. It never fails: an Event is a courtesy."""

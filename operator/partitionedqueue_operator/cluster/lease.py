@@ -35,12 +35,14 @@ class Lease:
     async def lead(self, work: Callable[[], Awaitable[None]]) -> None:
         """Wait to lead, do the work while leading, and wait again: until cancelled, when the Lease is given back."""
         while True:
-            while not await self._tried():  # noqa: ASYNC110 -- what changes is in the API server
+            asked = asyncio.get_running_loop().time()
+            if not await self._tried():
                 await asyncio.sleep(RENEW_S)
+                continue
             _log.info("%s leads", self._holder)
             try:
                 async with asyncio.TaskGroup() as group:
-                    group.create_task(self._renew())
+                    group.create_task(self._renew(asked))
                     group.create_task(_never_ending(work))
             except* LeaseLost as lost:
                 self._leads = False
@@ -49,13 +51,13 @@ class Lease:
                 if self._leads:
                     await self._give_back()
 
-    async def _renew(self) -> None:
+    async def _renew(self, renewed: float) -> None:
+        """Its time runs from when it was asked for: an answer may have come late."""
         loop = asyncio.get_running_loop()
-        renewed = loop.time()
         while True:
-            await asyncio.sleep(RENEW_S)
             try:
-                async with asyncio.timeout(GIVE_UP_S - (loop.time() - renewed)):
+                async with asyncio.timeout_at(renewed + GIVE_UP_S):
+                    await asyncio.sleep(RENEW_S)
                     asked = loop.time()
                     if not await self._tried():
                         raise LeaseLost("another operator has taken the Lease")
@@ -67,13 +69,13 @@ class Lease:
         """Take or renew the Lease; whether it is ours now. While leading it is tried again where nobody answers."""
         try:
             body = await self._api.get(LEASES, self._namespace, self._name)
+            spec = (body or {}).get("spec") or {}
             if body is None:
                 await self._api.create(LEASES, self._written({}, {}))
-                return True
-            spec = body.get("spec") or {}
-            if spec.get("holderIdentity") not in (self._holder, "", None) and not self._over(body):
+            elif spec.get("holderIdentity") not in (self._holder, "", None) and not self._over(body):
                 return False
-            await self._api.replace(LEASES, self._written(body["metadata"], spec))
+            else:
+                await self._api.replace(LEASES, self._written(body["metadata"], spec))
         except ApiFault as fault:
             if fault.status != CONFLICT:
                 _log.warning("the Lease cannot be read or written: %s", fault)

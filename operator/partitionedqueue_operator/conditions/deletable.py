@@ -9,6 +9,9 @@ def deletable(standing: Standing) -> Condition:
     policy = standing.spec.deletion_policy if standing.spec else DeletionPolicy.DELETE_IF_EMPTY
     if policy is DeletionPolicy.DELETE:
         return Condition("Deletable", True, "PolicyDelete", "deleting the queue deletes its messages with it")
+    if standing.volumes_go:
+        words = f"spec.deletionPolicy is {policy} and not carried out yet: volumes would still go with the queue"
+        return Condition("Deletable", False, "PolicyPending", words)
     if policy is DeletionPolicy.RETAIN:
         words = "deleting the queue keeps its volumes; applied again, it has its messages again"
         return Condition("Deletable", True, "PolicyRetain", words)

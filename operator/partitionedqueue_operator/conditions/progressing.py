@@ -7,13 +7,11 @@ def progressing(standing: Standing) -> Condition:
     """A partition that is merely sick is no progress; Ready tells of it."""
     if standing.refusal is not None:
         return Condition("Progressing", False, "NotAccepted", "nothing is done until the queue is accepted")
-    stateful_set = standing.observed.stateful_set
-    if stateful_set is None or standing.making:
+    if standing.observed.stateful_set is None or standing.making:
         words = f"{standing.ready} of {standing.total} partitions have come up"
         return Condition("Progressing", True, "Creating", words)
     if standing.rolling:
-        done = (stateful_set.get("status") or {}).get("updatedReplicas", 0)
-        words = f"{done} of {standing.total} pods are as the spec says"
+        words = f"{standing.updated} of {standing.total} pods are as the spec says"
         return Condition("Progressing", True, "RollingOut", words)
     if standing.unsettled and not standing.sick:
         words = f"{standing.total - len(standing.unsettled)} of {standing.total} partitions have the settings"

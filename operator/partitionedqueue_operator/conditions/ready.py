@@ -9,6 +9,11 @@ def ready(standing: Standing) -> Condition:
         return Condition("Ready", False, standing.refusal.reason, standing.refusal.message)
     if faults := standing.observed.faults:
         return Condition("Ready", False, "ApplyFailed", "; ".join(faults))
+    if standing.rolling and not standing.making:
+        words = f"{standing.updated} of {standing.total} pods are as the spec says"
+        if standing.sick:
+            words += f"; {named(standing.sick)}"
+        return Condition("Ready", False, "RollingOut", words)
     if standing.sick:
         return Condition("Ready", False, "PartitionsUnavailable", named(standing.sick))
     if standing.unsettled:

@@ -54,6 +54,7 @@ class Standing:
     counts_complete: bool | None  # None as long as no partition has ever been counted
     making: bool  # not all partitions have ever served at once yet
     rolling: bool  # the StatefulSet replaces pods, or has not looked yet
+    volumes_go: bool  # Kubernetes would remove a volume together with the queue
 
     @property
     def generation(self) -> int:
@@ -69,6 +70,14 @@ class Standing:
     def ready(self) -> int:
         """How many of them serve."""
         return self.total - len(self.sick)
+
+    @property
+    def updated(self) -> int:
+        """How many pods are of the newest template."""
+        body = self.observed.stateful_set or {}
+        status = body.get("status") or {}
+        seen = status.get("observedGeneration", 0) >= body.get("metadata", {}).get("generation", 0)
+        return int(status.get("updatedReplicas", 0)) if seen else 0
 
     @property
     def availability(self) -> str:
@@ -106,6 +115,7 @@ def stand(observed: Observed, spec: QueueSpec | None, refusal: Refusal | None, s
         counts_complete=_complete(counted, spec, before) if all_asked else before.get("countsComplete"),
         making=bool(sick) and condition_in(before, "Progressing").get("reason", "Creating") == "Creating",
         rolling=_rolling(observed),
+        volumes_go=any(observed.queue is not None and observed.queue.uid in claim.queues for claim in observed.claims),
     )
 
 

@@ -29,7 +29,7 @@ def transitions(standing: Standing, before: Manifest) -> tuple[Telling, ...]:
         told.append(Telling("PartitionUnavailable", named(new), warning=True))
     if sick_before and not standing.sick and not busy:
         told.append(Telling("PartitionAvailable", f"all {standing.total} partitions serve again"))
-    holds = not standing.sick and not standing.unsettled
+    holds = not standing.sick and not standing.unsettled and not standing.rolling
     if holds and condition_in(before, "Ready").get("status") != "True" and (busy or not sick_before):
         words = f"all {standing.total} partitions serve and have the settings of generation {standing.generation}"
         told.append(Telling("Configured", words))

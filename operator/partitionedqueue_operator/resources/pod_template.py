@@ -3,7 +3,8 @@
 from typing import Any, Final
 
 from partitionedqueue.model.placement import BROKER_PORT, maxmemory_bytes
-from partitionedqueue_operator.observed import BROKER_CONTAINER, RESTARTED_AT
+from partitionedqueue_operator.observed import BROKER_CONTAINER, DURABILITY, MAXMEMORY, RESTARTED_AT
+from partitionedqueue_operator.resources.config_map import start_seconds_max
 from partitionedqueue_operator.resources.secret import USERS_FILE
 from partitionedqueue_operator.resources.subject import Subject
 
@@ -12,18 +13,22 @@ _SECRETS: Final = "/etc/partitionedqueue"
 _UID: Final = 10001  # the broker image's user
 _CPU_ASKED: Final = "50m"
 _MEMORY_ASKED_MB: Final = 64  # an empty broker's; a full one's is its limit, and most partitions are mostly empty
+_START_SECONDS_BESIDE: Final = 180  # start.sh gives up first, and says why
 _MEMORY_BESIDE_MB: Final = 256  # for the process that rewrites the file: pages that are written to meanwhile
 
 
 def broker_pod_template(subject: Subject) -> dict[str, Any]:
     """Everything Pod Security's `restricted` asks for; nothing but /data and /tmp can be written."""
     pods = subject.spec.broker
-    annotations = dict(pods.pod_annotations)
+    annotations = {
+        **pods.pod_annotations,
+        # Brokers read these in the ConfigMap when they start: that they stand here too is what starts them anew.
+        DURABILITY: subject.spec.durability.value,
+        MAXMEMORY: str(maxmemory_bytes(subject.spec.partition_gb)),
+    }
     if asked := subject.queue.annotations.get(RESTARTED_AT):
         annotations[RESTARTED_AT] = asked
-    metadata: dict[str, Any] = {"labels": {**pods.pod_labels, **subject.labels}}
-    if annotations:
-        metadata["annotations"] = annotations
+    metadata: dict[str, Any] = {"labels": {**pods.pod_labels, **subject.labels}, "annotations": annotations}
     scheduling: dict[str, Any] = {
         "imagePullSecrets": [dict(secret) for secret in pods.image_pull_secrets],
         "nodeSelector": dict(pods.node_selector),
@@ -80,6 +85,7 @@ def _spread(subject: Subject) -> list[dict[str, Any]]:
 def _container(subject: Subject) -> dict[str, Any]:
     pods, settings = subject.spec.broker, subject.settings
     policy = pods.image_pull_policy
+    start_s = start_seconds_max(subject.spec.partition_gb) + _START_SECONDS_BESIDE
     return {
         "name": BROKER_CONTAINER,
         "image": pods.image or settings.broker_image,
@@ -95,7 +101,7 @@ def _container(subject: Subject) -> dict[str, Any]:
         "ports": [{"name": "redis", "containerPort": BROKER_PORT, "protocol": "TCP"}],
         "resources": _resources(subject),
         # The port opens when the files are read and the library is loaded; reading a full partition takes its time.
-        "startupProbe": {"tcpSocket": {"port": "redis"}, "periodSeconds": 1, "failureThreshold": 900},
+        "startupProbe": {"tcpSocket": {"port": "redis"}, "periodSeconds": 1, "failureThreshold": start_s},
         # A process in the container costs a node some 50 ms of processor time, and a node may hold a hundred brokers:
         # so seldom, since the first look comes at once and the operator asks each broker itself.
         "livenessProbe": _probe("live.sh", period_s=60, timeout_s=10, failures=3),

@@ -6,33 +6,28 @@ from typing import Any
 
 from partitionedqueue.model.queue_spec import DeletionPolicy
 from partitionedqueue_operator.observed import (
-    LAYOUT_LABEL,
     PINNED,
     POLICY,
     QUEUE_UID,
     RESTARTED_AT,
     Manifest,
 )
+from partitionedqueue_operator.resources.claim import claim_labels
 from partitionedqueue_operator.resources.pod_template import broker_pod_template
 from partitionedqueue_operator.resources.subject import Subject
 
 
-def layout(subject: Subject) -> str:
-    """What the volumes are written as, as a label: the partitions that keys map onto, and what can never change."""
-    spec = subject.spec
-    kinds = ("-sessions" if spec.requires_session else "") + (
-        "-duplicates" if spec.requires_duplicate_detection else ""
-    )
-    return f"partitions-{spec.partitions}{kinds}"
-
-
-def broker_stateful_set(subject: Subject, live: Manifest | None) -> dict[str, Any]:
+def broker_stateful_set(
+    subject: Subject, live: Manifest | None, *, volumes_go_with_queue: bool = False
+) -> dict[str, Any]:
     """Pods start all at once and are replaced one by one.
 
     The template is pinned: as long as the queue itself asks for nothing new, it stays as it was first made, whatever
     image or template this operator would choose today. `live` is the StatefulSet that there is.
     """
     spec, policy = subject.spec, subject.spec.deletion_policy
+    if policy is DeletionPolicy.DELETE and not volumes_go_with_queue:
+        policy = DeletionPolicy.DELETE_IF_EMPTY  # until they do: what would stay is the operator's to delete
     pinned = _pinned(subject, live)
     return {
         "apiVersion": "apps/v1",
@@ -52,10 +47,8 @@ def broker_stateful_set(subject: Subject, live: Manifest | None) -> dict[str, An
             "podManagementPolicy": "Parallel",
             "updateStrategy": {"type": "RollingUpdate"},
             "revisionHistoryLimit": 3,
-            "persistentVolumeClaimRetentionPolicy": {
-                "whenDeleted": "Delete" if policy is DeletionPolicy.DELETE else "Retain",
-                "whenScaled": "Retain",
-            },
+            # Whoever deletes a StatefulSet, and not its queue, wants to have it made anew.
+            "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
             "selector": {"matchLabels": subject.selector},
             "template": pinned["template"],
             "volumeClaimTemplates": pinned["claims"],
@@ -106,7 +99,7 @@ def _claim_template(subject: Subject) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "data", "labels": {**subject.labels, LAYOUT_LABEL: layout(subject)}},
+        "metadata": {"name": "data", "labels": {**subject.labels, **claim_labels(subject)}},
         "spec": wanted,
     }
 

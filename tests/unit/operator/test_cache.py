@@ -86,3 +86,40 @@ def test_all_that_is_held_can_be_told() -> None:
     assert set(cache.held(QUEUES)) == {("shop", "orders", "orders")}
     assert set(cache.held(SERVICES)) == {("shop", "orders-broker", "s")}
     assert cache.known() == {KEY}
+
+
+def test_what_has_our_labels_and_is_no_queues_counts_as_told() -> None:
+    cache = Cache()
+    cache.put(PODS, body("no-number", uid="p"))
+    cache.put(SERVICES, body("unlabelled", queue=None, uid="s"))
+    assert set(cache.held(PODS)) == {("shop", "no-number", "p")}
+    assert set(cache.held(SERVICES)) == {("shop", "unlabelled", "s")}
+    assert cache.known() == set()
+    cache.remove(PODS, "shop", "no-number", "p")
+    assert set(cache.held(PODS)) == set()
+
+
+def test_claims_that_merely_have_the_labels_are_not_the_queues() -> None:
+    cache = Cache()
+    for name in ("data-orders-broker-3", "data-orders-broker-03", "data-orders-broker-x", "backup"):
+        cache.put(CLAIMS, body(name, uid=name))
+    assert [claim.name for claim in cache.claims(KEY)] == ["data-orders-broker-3"]
+
+
+def test_an_answer_that_comes_after_the_end_brings_nothing_back() -> None:
+    cache = Cache()
+    cache.put(QUEUES, custom("orders"))
+    cache.remove(QUEUES, "shop", "orders", "orders")
+    cache.answered(QUEUES, custom("orders"))
+    assert cache.queue(KEY) is None
+    cache.answered(QUEUES, {**custom("orders"), "metadata": {**custom("orders")["metadata"], "uid": "another"}})
+    assert cache.queue(KEY) is not None
+
+
+def test_an_object_that_a_watch_tells_of_again_is_there_again() -> None:
+    cache = Cache()
+    cache.put(SERVICES, body("orders-broker"))
+    cache.remove(SERVICES, "shop", "orders-broker", "u")  # it has lost our labels
+    cache.put(SERVICES, body("orders-broker"))
+    cache.answered(SERVICES, body("orders-broker"))
+    assert cache.children(KEY)

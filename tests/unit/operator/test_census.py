@@ -1,11 +1,15 @@
 """What no watch has told of is found out, and a list that is older than the watch fools nobody."""
 
+import asyncio
 from typing import Any, cast
 
+import pytest
+
+from partitionedqueue_operator import census as census_module
 from partitionedqueue_operator.census import Census
-from partitionedqueue_operator.cluster.api import Api
+from partitionedqueue_operator.cluster.api import Api, ApiFault
 from partitionedqueue_operator.cluster.cache import Cache
-from partitionedqueue_operator.cluster.kinds import QUEUES, Kind
+from partitionedqueue_operator.cluster.kinds import PODS, QUEUES, Kind
 from partitionedqueue_operator.controller import Controller
 from partitionedqueue_operator.observed import Key
 from partitionedqueue_operator.settings import Settings
@@ -48,3 +52,44 @@ async def test_what_an_old_list_does_not_have_yet_is_kept() -> None:
     await census._count(QUEUES)
     assert cache.queue(Key("n", "a"))
     assert cache.queue(Key("n", "b")) is None  # one of its name, and not the same
+
+
+async def test_a_stranger_with_our_labels_keeps_nobody_from_leading() -> None:
+    server, cache, census = known()
+    server.listed = {("n", "no-number", "u-1")}
+    labels = {"messaging.partitionedqueue.io/queue": "orders"}
+    cache.put(PODS, {"metadata": {"name": "no-number", "namespace": "n", "uid": "u-1", "labels": labels}})
+    async with asyncio.timeout(5):
+        await census._await(PODS)
+
+
+async def test_what_no_watch_tells_of_is_named_and_not_waited_for_for_ever(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(census_module, "LOOK_AGAIN_S", 0.001)
+    server, _, census = known()
+    server.listed = {("n", "a", "u-a")}
+    async with asyncio.timeout(5):
+        await census.await_all()
+    assert census.complete.is_set()
+    assert "1 partitionedqueues are not known yet: n/a" in caplog.text
+
+
+async def test_a_census_that_failed_is_taken_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(census_module, "AFTER_A_LIST_S", 0.01)
+    server, cache, census = known("a")
+    answers: list[Exception | None] = [ApiFault(0, "away"), ApiFault(503, "busy"), None]
+    listing = server.names
+
+    async def names(*_: object) -> set[tuple[str, str, str]]:
+        if (fault := answers.pop(0)) is not None:
+            raise fault
+        return await listing()
+
+    server.names = names  # type: ignore[method-assign]
+    running = asyncio.create_task(census.run())
+    census.ask_for(QUEUES)
+    await asyncio.sleep(0.3)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert cache.queue(Key("n", "a")) is None

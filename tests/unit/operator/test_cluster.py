@@ -10,9 +10,9 @@ import pytest
 from partitionedqueue_operator.cluster.api import Api, ApiFault
 from partitionedqueue_operator.cluster.cache import Cache
 from partitionedqueue_operator.cluster.cluster import Cluster, NotOurs
-from partitionedqueue_operator.cluster.kinds import BY_NAME, Kind
+from partitionedqueue_operator.cluster.kinds import BY_NAME, QUEUES, Kind
 from partitionedqueue_operator.conditions.telling import Telling
-from partitionedqueue_operator.observed import OPERATOR, Key
+from partitionedqueue_operator.observed import OPERATOR, Key, Queue
 
 KEY = Key("shop", "orders")
 OURS = {"messaging.partitionedqueue.io/queue": "orders"}
@@ -115,6 +115,18 @@ async def test_an_admission_webhook_that_wants_it_otherwise_is_not_fought_with(
     assert not await cluster.make_so(KEY, service())
 
 
+async def test_a_claim_is_the_stateful_sets_and_is_only_told_something_more(
+    cluster: Cluster, server: Server, cache: Cache
+) -> None:
+    metadata = {"name": "data-orders-broker-0", "namespace": "shop", "uid": "u", "labels": OURS}
+    owner = {"kind": "PartitionedQueue", "name": "orders", "uid": "q-1"}
+    claim = {"kind": "PersistentVolumeClaim", "metadata": {**metadata, "ownerReferences": [owner]}}
+    assert await cluster.make_so(KEY, claim)
+    assert server.asked == ["apply PersistentVolumeClaim"]
+    assert server.objects["PersistentVolumeClaim", "data-orders-broker-0"]["metadata"].get("annotations") is None
+    assert cache.claims(KEY)[0].queues == ("q-1",)
+
+
 async def test_the_same_event_once_more_only_counts_up(cluster: Cluster, server: Server) -> None:
     for _ in range(3):
         await cluster.tell(KEY, "u", Telling("PartitionUnavailable", "partition 3"), NOW)
@@ -127,3 +139,40 @@ async def test_an_event_that_cannot_be_posted_is_no_trouble(cluster: Cluster, se
 
     server.create = refuse  # type: ignore[assignment, method-assign]
     await cluster.tell(KEY, "u", Telling("VolumesKept", "kept", warning=True), NOW)
+
+
+def queue(uid: str = "u") -> dict[str, Any]:
+    return {"metadata": {"name": "orders", "namespace": "shop", "uid": uid}, "spec": {}}
+
+
+async def test_a_status_that_is_answered_after_the_queues_end_brings_no_queue_back(
+    cluster: Cluster, server: Server, cache: Cache
+) -> None:
+    cache.put(QUEUES, queue())
+    server.mutate = lambda _: cast("None", cache.remove(QUEUES, "shop", "orders", "u"))
+    assert await cluster.write_status(Queue.of(queue()), {})
+    assert cache.queue(KEY) is None
+
+
+@pytest.mark.parametrize("there", [None, queue("another")])
+async def test_a_status_of_a_queue_that_is_gone_tells_that_it_is_gone(
+    cluster: Cluster, server: Server, there: dict[str, Any] | None
+) -> None:
+    refuse(server, 404 if there is None else 409)
+    if there is not None:
+        server.objects[QUEUES.name, "orders"] = there
+    assert not await cluster.write_status(Queue.of(queue()), {})
+
+
+async def test_a_status_that_is_refused_while_the_queue_is_there_is_a_fault(cluster: Cluster, server: Server) -> None:
+    refuse(server, 409)
+    server.objects[QUEUES.name, "orders"] = queue()
+    with pytest.raises(ApiFault, match="no"):
+        await cluster.write_status(Queue.of(queue()), {})
+
+
+def refuse(server: Server, status: int) -> None:
+    async def apply(*_: object, **__: object) -> dict[str, Any]:
+        raise ApiFault(status, "no")
+
+    server.apply = apply  # type: ignore[method-assign]

@@ -39,7 +39,7 @@ async def test_a_watch_that_hears_nothing_is_named(clock: SimpleNamespace) -> No
     await tell(fresh, "/api/v1/pods?watch=true")
     clock.now += 100
     assert fresh.stale() == ["partitionedqueues for 200 s"]
-    fresh.heard(QUEUES)
+    fresh.heard(QUEUES, "shop")
     assert fresh.stale() == []
 
 
@@ -55,7 +55,7 @@ async def test_an_api_server_that_is_away_is_no_fault_of_the_watch(clock: Simple
     fresh = Freshness([PODS], lambda _: None)
     fresh.begin()
     clock.now += 200
-    await fresh._failed(cast("Any", None), SimpleNamespace(), ended("/api/v1/namespaces/a/pods?watch=true"))
+    await fresh._failed(cast("Any", None), SimpleNamespace(), ended("/behind/a/proxy/api/v1/pods?watch=true"))
     assert fresh.stale() == []
 
 
@@ -66,3 +66,13 @@ async def test_a_list_tells_that_a_watch_begins_anew() -> None:
     await tell(fresh, "/api/v1/pods?watch=true")
     await tell(fresh, "/api/v1/namespaces")
     assert lists == [PODS]
+
+
+async def test_one_namespaces_watch_does_not_live_for_anothers(clock: SimpleNamespace) -> None:
+    fresh = Freshness([PODS], lambda _: None, ("a", "b"))
+    fresh.begin()
+    clock.now += 200
+    await tell(fresh, "/api/v1/namespaces/a/pods?watch=true")
+    assert fresh.stale() == ["pods in b for 200 s"]
+    fresh.heard(PODS, "b")
+    assert fresh.stale() == []

@@ -136,3 +136,29 @@ async def test_a_leader_whose_lease_was_taken_stops_acting() -> None:
     assert not one.leads()
     assert server.holder == "thief"
     await one.end()
+
+
+async def test_a_leader_that_has_just_begun_gives_the_lease_back_too() -> None:
+    server = Server()
+    one = Candidate(server, "a")
+    await asyncio.sleep(0.02)  # before it has renewed anything
+    assert one.leads()
+    await one.end()
+    assert server.holder == ""
+
+
+async def test_the_first_term_runs_from_when_it_was_asked_for() -> None:
+    server = Server()
+    quick = server.create
+
+    async def slow(kind: object, body: dict[str, Any]) -> dict[str, Any]:
+        made = await quick(kind, body)
+        await asyncio.sleep(0.4)
+        server.away = True
+        return made
+
+    server.create = slow  # type: ignore[assignment, method-assign]
+    one = Candidate(server, "a")
+    await asyncio.sleep(0.7)  # it gives up half a second after it asked, not after the answer
+    assert not one.leads()
+    await one.end()

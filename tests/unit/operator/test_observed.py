@@ -67,5 +67,21 @@ def test_a_claim_knows_its_layout() -> None:
     assert Claim.of({"metadata": metadata}) == Claim("data-q-broker-0", "u", "partitions-16", deleting=False)
 
 
+def test_a_claim_knows_how_large_it_is_and_which_queue_it_goes_with() -> None:
+    metadata = {
+        "name": "data-q-broker-0", "namespace": "n", "uid": "u",
+        "labels": {"messaging.partitionedqueue.io/partition-gb": "5"},
+        "ownerReferences": [{"kind": "PartitionedQueue", "uid": "q-1"}, {"kind": "StatefulSet", "uid": "s-1"}],
+    }  # fmt: skip
+    claim = Claim.of({"metadata": metadata, "spec": {"resources": {"requests": {"storage": "20Gi"}}}})
+    assert (claim.partition_gb, claim.size_bytes, claim.queues) == (5, 20 * 2**30, ("q-1",))
+
+
+def test_a_pod_says_which_durability_it_was_started_with() -> None:
+    annotations = {"messaging.partitionedqueue.io/durability": "EverySecond"}
+    assert pod(RUNNING, annotations=annotations).durability == "EverySecond"
+    assert not pod(RUNNING).durability
+
+
 def test_a_start_without_a_container_id_is_told_by_its_time() -> None:
     assert pod(RUNNING, container={"containerID": ""}).incarnation == "2026-01-01T00:00:00Z"

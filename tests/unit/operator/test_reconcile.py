@@ -282,7 +282,7 @@ def test_a_restart_is_asked_for_by_an_annotation() -> None:
     seen = with_stateful_set(observed(queue()))
     asked = queue(annotations={"messaging.partitionedqueue.io/restartedAt": "now"})
     result = template(plan(replace(seen, queue=asked), replace(SETTINGS, broker_image="broker:2")))
-    assert result["metadata"]["annotations"] == {"messaging.partitionedqueue.io/restartedAt": "now"}
+    assert result["metadata"]["annotations"]["messaging.partitionedqueue.io/restartedAt"] == "now"
     assert result["spec"]["containers"][0]["image"] == "broker:2"
 
 
@@ -368,18 +368,144 @@ def test_the_owners_last_word_counts_even_if_it_came_with_the_deletion() -> None
 
 @pytest.mark.parametrize("policy", ["Delete", "Retain"])
 def test_what_has_an_owner_is_left_to_kubernetes(policy: str) -> None:
-    seen = replace(with_stateful_set(observed(queue(deletionPolicy=policy))), queue=None)
+    of = queue(deletionPolicy=policy)
+    seen = replace(with_stateful_set(observed(of, claims=volumes(queues=("u-1",)))), queue=None)
     assert plan(seen) == Plan()
 
 
-@pytest.mark.parametrize(
-    ("policy", "owned", "when_deleted"),
-    [("Delete", True, "Delete"), ("Retain", True, "Retain"), ("DeleteIfEmpty", False, "Retain")],
-)
-def test_the_policy_says_who_removes_the_workload_and_the_volumes(policy: str, owned: bool, when_deleted: str) -> None:
+@pytest.mark.parametrize(("policy", "owned"), [("Delete", False), ("Retain", True), ("DeleteIfEmpty", False)])
+def test_a_workload_goes_with_its_queue_only_where_its_volumes_are_seen_to(policy: str, owned: bool) -> None:
     body = made("StatefulSet", plan(observed(queue(deletionPolicy=policy), pods=0)))
     assert ("ownerReferences" in body["metadata"]) is owned
-    assert body["spec"]["persistentVolumeClaimRetentionPolicy"]["whenDeleted"] == when_deleted
+    assert body["spec"]["persistentVolumeClaimRetentionPolicy"] == {"whenDeleted": "Retain", "whenScaled": "Retain"}
+
+
+# ---------------------------------------------------------------- volumes
+
+
+def volumes(**more: Any) -> tuple[Claim, ...]:
+    given = {"layout": "partitions-16", "deleting": False, "partition_gb": 1, "size_bytes": 4 * 2**30, **more}
+    return tuple(Claim(f"data-orders-broker-{n}", f"v-{n}", **given) for n in range(16))
+
+
+def test_volumes_that_say_what_is_so_are_left_alone() -> None:
+    assert plan(with_stateful_set(observed(queue(), claims=volumes()))).claims == ()
+
+
+def test_under_delete_the_status_says_so_before_the_volumes_go_with_the_queue_and_the_workload_comes_last() -> None:
+    first = plan(observed(queue(deletionPolicy="Delete"), claims=volumes()))
+    assert first.status is not None
+    assert (first.status["deletionPolicy"], first.claims) == ("Delete", ())
+    second = plan(observed(queue(deletionPolicy="Delete", status=first.status), claims=volumes()))
+    assert [claim["metadata"]["uid"] for claim in second.claims] == [f"v-{n}" for n in range(16)]
+    assert {claim["metadata"]["ownerReferences"][0]["uid"] for claim in second.claims} == {"u-1"}
+    assert "ownerReferences" not in made("StatefulSet", second)["metadata"]
+    owned = volumes(queues=("u-1",))
+    some = plan(observed(queue(deletionPolicy="Delete", status=first.status), claims=(*owned[:15], volumes()[15])))
+    assert [claim["metadata"]["uid"] for claim in some.claims] == ["v-15"]
+    assert "ownerReferences" not in made("StatefulSet", some)["metadata"]
+    third = plan(observed(queue(deletionPolicy="Delete", status=first.status), claims=owned))
+    assert third.claims == ()
+    assert made("StatefulSet", third)["metadata"]["ownerReferences"][0]["uid"] == "u-1"
+
+
+def test_a_queue_that_is_deleted_before_its_volumes_go_with_it_is_seen_off_by_the_operator() -> None:
+    of = queue(deletionPolicy="Delete")
+    seen = replace(with_stateful_set(observed(of, claims=volumes())), queue=None, last_policy="Delete")
+    assert {deletion.kind for deletion in plan(seen).deletions} == {"StatefulSet", "PersistentVolumeClaim"}
+    assert len(plan(seen).deletions) == 17
+
+
+@pytest.mark.parametrize("policy", ["Retain", "DeleteIfEmpty"])
+def test_volumes_that_went_with_the_queue_are_kept_from_it_before_the_status_says_so(policy: str) -> None:
+    of = queue(deletionPolicy=policy, status={"deletionPolicy": "Delete"})
+    going = plan(with_stateful_set(observed(of, claims=volumes(queues=("u-1",)))))
+    assert going.status is not None
+    assert going.status["deletionPolicy"] == "Delete"
+    assert condition(going, "Deletable")["reason"] == "PolicyPending"
+    assert len(going.claims) == 16
+    assert not [claim for claim in going.claims if "ownerReferences" in claim["metadata"]]
+    kept = plan(with_stateful_set(observed(of, claims=volumes())))
+    assert kept.status is not None
+    assert (kept.status["deletionPolicy"], condition(kept, "Deletable")["status"]) == (policy, "True")
+
+
+def test_a_claim_of_somebodys_that_has_a_queues_labels_is_never_given_to_the_queue() -> None:
+    other = Claim("backup", "v-x", "partitions-16", deleting=False)
+    of = queue(deletionPolicy="Delete", status={"deletionPolicy": "Delete"})
+    assert plan(observed(of, claims=(*volumes(queues=("u-1",)), other))).claims == ()
+
+
+def test_volumes_that_go_with_an_earlier_queue_are_waited_for() -> None:
+    result = plan(observed(queue(), pods=0, claims=volumes(queues=("u-0",))))
+    assert result.objects == ()
+    assert condition(result, "Accepted")["reason"] == "EarlierQueueGoing"
+
+
+@pytest.mark.parametrize(
+    ("claims", "spec", "reason", "words"),
+    [
+        ({"partition_gb": 5}, {}, "VolumesOfLargerPartitions", "partitions of 5 GB, and this queue's have 1 GB"),
+        (
+            {"size_bytes": 2 * 2**30},
+            {"sizeGB": 5, "partitionLayout": "Sixteen"},
+            "VolumesTooSmall",
+            "smaller than the 10Gi",
+        ),
+    ],
+)
+def test_volumes_of_partitions_of_another_size_are_taken_up_only_where_they_fit(
+    claims: dict[str, Any], spec: dict[str, Any], reason: str, words: str
+) -> None:
+    result = plan(observed(queue(**spec), pods=0, claims=volumes(**claims)))
+    assert result.objects == ()
+    assert condition(result, "Accepted")["reason"] == reason
+    assert words in condition(result, "Accepted")["message"]
+    assert "kubectl delete pvc -n shop" in condition(result, "Accepted")["message"]
+
+
+def test_volumes_of_smaller_partitions_are_taken_up_and_say_from_then_on_how_large_they_are() -> None:
+    result = plan(observed(queue(sizeGB=2, partitionLayout="Sixteen"), pods=0, claims=volumes()))
+    assert len(result.claims) == 16
+    label = "messaging.partitionedqueue.io/partition-gb"
+    assert {claim["metadata"]["labels"][label] for claim in result.claims} == {"2"}
+    template = made("StatefulSet", result)["spec"]["volumeClaimTemplates"][0]
+    assert template["metadata"]["labels"][label] == "2"
+
+
+# ---------------------------------------------------------------- a rollout
+
+
+def test_a_queue_whose_pods_are_being_replaced_is_not_ready_however_well_they_are() -> None:
+    seen = with_stateful_set(observed(queue()))
+    body = dict(seen.stateful_set or {})
+    for metadata, status in (
+        ({**body["metadata"], "generation": 2}, body["status"]),  # nobody has looked yet
+        (body["metadata"], {**body["status"], "updateRevision": "s", "updatedReplicas": 3}),
+    ):
+        rolling = {**body, "metadata": metadata, "status": status}
+        result = plan(replace(seen, children={("StatefulSet", "orders-broker"): rolling}))
+        assert (condition(result, "Ready")["status"], condition(result, "Ready")["reason"]) == ("False", "RollingOut")
+        assert condition(result, "Progressing")["reason"] == "RollingOut"
+        assert f"{status.get('updatedReplicas', 0)} of 16 pods" in condition(result, "Ready")["message"]
+        assert "Configured" not in [telling.reason for telling in result.tellings]
+
+
+def test_the_durability_in_the_status_is_the_weakest_that_a_broker_runs_with() -> None:
+    def told(*run: str, status: Any = None) -> str | None:
+        of = queue(durability="Always", status=status)
+        pods = {n: pod(n, durability=word) for n, word in enumerate(run)}
+        result = plan(with_stateful_set(replace(observed(of), pods=pods)))
+        assert result.status is not None
+        return result.status.get("durability")
+
+    assert told("Always", "EverySecond") == "EverySecond"
+    assert told("Always", "Always") == "Always"
+    assert told() is None
+    assert told(status={"durability": "EverySecond"}) == "EverySecond"
+
+
+# ---------------------------------------------------------------- an earlier queue of the name
 
 
 def test_brokers_of_an_earlier_queue_of_another_layout_are_seen_off_first() -> None:
@@ -398,3 +524,51 @@ def test_brokers_of_an_earlier_queue_of_another_layout_are_seen_off_first() -> N
     same = replace(seen, queue=queue())
     assert plan(same).deletions == ()
     assert made("StatefulSet", plan(same))["spec"]["template"] == body["spec"]["template"]
+
+
+def of_an_earlier_queue(seen: Observed, **metadata: Any) -> Observed:
+    """Its StatefulSet was made for a queue that is gone; the claims and counts are as they are."""
+    body = dict(seen.stateful_set or {})
+    annotations = {**body["metadata"]["annotations"], "messaging.partitionedqueue.io/queue-uid": "u-0"}
+    body["metadata"] = {**body["metadata"], "annotations": annotations, **metadata}
+    return replace(seen, children={("StatefulSet", "orders-broker"): body})
+
+
+def owned_by(uid: str, kind: str = "PartitionedQueue") -> list[dict[str, str]]:
+    return [{"apiVersion": "messaging.partitionedqueue.io/v1", "kind": kind, "name": "orders", "uid": uid}]
+
+
+def test_a_stateful_set_that_kubernetes_removes_with_an_earlier_queue_is_not_taken_up() -> None:
+    seen = with_stateful_set(observed(queue(deletionPolicy="Retain")))
+    result = plan(of_an_earlier_queue(seen, ownerReferences=owned_by("u-0")))
+    assert not result.objects
+    assert not result.deletions
+    assert result.target is None
+    assert result.look_again_s
+    assert condition(result, "Accepted")["reason"] == "EarlierQueueGoing"
+    assert plan(of_an_earlier_queue(seen, ownerReferences=owned_by("x-0", "Application"))).objects != ()
+
+
+def test_a_removal_that_an_operator_did_not_finish_is_finished_although_the_queue_is_there_again() -> None:
+    seen = of_an_earlier_queue(left(Totals()))
+    claims = tuple(replace(claim, deleting=n < 5) for n, claim in enumerate(seen.claims))
+    result = plan(replace(seen, queue=queue(), claims=claims))
+    assert condition(result, "Accepted")["reason"] == "EarlierQueueGoing"
+    assert [d.kind for d in result.deletions] == ["PersistentVolumeClaim"] * 16 + ["StatefulSet"]
+
+
+def test_what_holds_messages_keeps_the_volumes_that_nobody_has_deleted() -> None:
+    seen = of_an_earlier_queue(left(Totals(messages=1)))
+    claims = tuple(replace(claim, deleting=n == 5) for n, claim in enumerate(seen.claims))
+    result = plan(replace(seen, queue=queue(), claims=claims))
+    assert [d.kind for d in result.deletions] == ["StatefulSet"]
+
+
+@pytest.mark.parametrize("policy", ["Delete", "Retain"])
+def test_what_was_orphaned_on_purpose_is_left_as_it_is(policy: str) -> None:
+    seen = left(Totals(), last_policy=policy)
+    annotations = {**(seen.stateful_set or {})["metadata"]["annotations"]}
+    annotations["messaging.partitionedqueue.io/deletion-policy"] = policy
+    body = {**(seen.stateful_set or {})}
+    body["metadata"] = {**body["metadata"], "annotations": annotations}
+    assert plan(replace(seen, children={("StatefulSet", "orders-broker"): body})) == Plan()

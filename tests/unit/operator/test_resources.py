@@ -1,6 +1,7 @@
 """The objects of a queue, as Kubernetes will be asked for them."""
 
 import base64
+import json
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,9 @@ BROKER_IMAGE = Path(__file__).parents[3] / "broker-image"
 KEY = b"k" * 32
 
 
-def subject(**spec: Any) -> Subject:
+def subject(*, annotations: dict[str, str] | None = None, **spec: Any) -> Subject:
     queue = Queue(
-        key=Key("shop", "orders"), uid="u-1", generation=1, created="", deleting=False, annotations={},
+        key=Key("shop", "orders"), uid="u-1", generation=1, created="", deleting=False, annotations=annotations or {},
         spec={"enablePartitioning": True, **spec}, status={},
     )  # fmt: skip
     return Subject(queue, read_spec(queue), Settings(broker_image="broker:1", namespace="system", release="pq"))
@@ -91,6 +92,60 @@ def test_a_torn_end_is_cut_off_only_where_it_can_hold_nothing_acknowledged(durab
     assert (data["PQ_DURABILITY"], data["PQ_TORN_END"]) == (durability, torn)
 
 
+def test_an_annotation_lets_a_torn_end_be_cut_off_once_a_person_has_decided() -> None:
+    for said, told in (("cut", "cut"), ("", "refuse"), ("yes", "refuse")):
+        of = subject(durability="EverySecond", annotations={"messaging.partitionedqueue.io/torn-end": said})
+        assert broker_config_map(of)["data"]["PQ_TORN_END"] == told
+
+
+@pytest.mark.parametrize(
+    ("spec", "seconds"), [({}, 720), ({"enablePartitioning": False, "sizeGB": 80}, 10_200)], ids=["small", "large"]
+)
+def test_a_larger_partition_is_given_longer_to_be_read_and_start_sh_gives_up_before_the_kubelet(
+    spec: dict[str, Any], seconds: int
+) -> None:
+    of = subject(**spec)
+    assert broker_config_map(of)["data"]["PQ_START_SECONDS_MAX"] == str(seconds)
+    probe = container(of)["startupProbe"]
+    assert probe["periodSeconds"] * probe["failureThreshold"] == seconds + 180
+
+
+def test_what_a_broker_reads_only_when_it_starts_stands_on_its_pod() -> None:
+    """So that a change of it starts the brokers anew."""
+
+    def annotations(**spec: Any) -> dict[str, str]:
+        return dict(broker_pod_template(subject(**spec))["metadata"]["annotations"])
+
+    assert annotations() == {
+        "messaging.partitionedqueue.io/durability": "Always",
+        "messaging.partitionedqueue.io/maxmemory": "1409286144",
+    }
+    assert annotations(durability="EverySecond") != annotations()
+    assert annotations(enablePartitioning=False, sizeGB=5) != annotations(enablePartitioning=False)
+    assert annotations(lockDuration="PT2M") == annotations()
+
+
+@pytest.mark.parametrize(
+    ("spec", "annotations", "digest"),
+    [
+        ({}, {}, "3024531dbfb01806"),
+        ({"broker": {"image": "mine:2"}, "durability": "EverySecond"}, {}, "fe85509277a27504"),
+        (
+            {"enablePartitioning": False, "sizeGB": 5},
+            {"messaging.partitionedqueue.io/restartedAt": "2026-01-02"},
+            "3f5c56504c61fad0",
+        ),
+    ],
+    ids=["plain", "asked for", "large and restarted"],
+)
+def test_what_asks_for_new_pods_has_the_same_digest_in_every_version(
+    spec: dict[str, Any], annotations: dict[str, str], digest: str
+) -> None:
+    """Frozen: with another digest an operator's upgrade would start every broker of every queue anew."""
+    body = broker_stateful_set(subject(annotations=annotations, **spec), None)
+    assert json.loads(body["metadata"]["annotations"]["messaging.partitionedqueue.io/pinned"])["asked"] == digest
+
+
 def test_a_broker_may_use_its_partition_and_what_a_rewrite_takes() -> None:
     assert container(subject())["resources"] == {
         "requests": {"cpu": "50m", "memory": "64Mi"},
@@ -117,7 +172,7 @@ def test_the_owners_wishes_for_the_pods_are_passed_on() -> None:
     }
     template, inside = broker_pod_template(subject(broker=wishes)), container(subject(broker=wishes))
     assert (inside["image"], inside["imagePullPolicy"]) == ("mine:2", "Always")
-    assert template["metadata"]["annotations"] == {"note": "x"}
+    assert template["metadata"]["annotations"]["note"] == "x"
     for name in ("imagePullSecrets", "nodeSelector", "tolerations", "affinity", "topologySpreadConstraints",
                  "priorityClassName"):  # fmt: skip
         assert template["spec"][name] == wishes[name]
@@ -136,6 +191,22 @@ def test_passwords_come_back_the_same_and_are_each_users_own() -> None:
     assert len(words) == len(access.USERS)
     assert broker_secret(subject(), b"x" * 32)["data"] != once["data"]
     assert password(KEY, Key("other", "orders"), "spark") not in words
+
+
+def test_passwords_that_brokers_run_with_are_kept_although_the_key_is_another() -> None:
+    live = broker_secret(subject(), KEY)
+    assert broker_secret(subject(), b"x" * 32, live)["data"] == live["data"]
+    gone = {**live, "data": {name: value for name, value in live["data"].items() if name != "spark-password"}}
+    again = broker_secret(subject(), b"x" * 32, gone)
+    assert text(again, "gateway-password") == text(live, "gateway-password")
+    assert text(again, "spark-password") == password(b"x" * 32, Key("shop", "orders"), "spark")
+
+
+@pytest.mark.parametrize("other", ["b3RoZXI=", "no base64", "/w==", ""])
+def test_a_password_that_the_file_of_users_does_not_know_is_put_right(other: str) -> None:
+    live = broker_secret(subject(), KEY)
+    changed = {**live, "data": {**live["data"], "operator-password": other}}
+    assert broker_secret(subject(), KEY, changed)["data"] == live["data"]
 
 
 def test_the_file_of_users_holds_no_password() -> None:
