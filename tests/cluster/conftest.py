@@ -55,5 +55,7 @@ def namespace(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]
     words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).removeprefix("test-")[:40].strip("-")
     name = f"{words}-{secrets.token_hex(3)}"
     cluster.kubectl("create", "namespace", name)
+    # Pods are refused until the controller manager has made it.
+    cluster.kubectl("wait", "--for=create", "serviceaccount/default", "-n", name, "--timeout=60s")
     yield name
     cluster.kubectl("delete", "namespace", name, "--wait=false")

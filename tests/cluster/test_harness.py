@@ -133,7 +133,7 @@ def test_pods_reach_each_other_across_nodes_by_name(own_cluster: OwnCluster, ser
 
 def test_a_deleted_pod_is_soon_back_with_its_volume(own_cluster: OwnCluster, server_image: str, namespace: str) -> None:
     with stores(own_cluster, namespace, 1):
-        ask(own_cluster.resolve(f"store-0.store.{namespace}.svc")[0], "SET kept yes")
+        own_cluster.kubectl("-n", namespace, "exec", "store-0", "--", "redis-cli", "SET", "kept", "yes")
         own_cluster.kubectl("-n", namespace, "delete", "pod", "store-0")
         own_cluster.kubectl("-n", namespace, "rollout", "status", "statefulset/store", "--timeout=60s")
         asked = ("exec", "store-0", "--", "redis-cli", "GET", "kept")
