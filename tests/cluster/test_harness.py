@@ -89,6 +89,9 @@ def stateful_set(replicas: int, **more: Any) -> str:
 def stores(cluster: Cluster, namespace: str, replicas: int) -> Iterator[None]:
     cluster.kubectl("-n", namespace, "apply", "-f", "-", input=stateful_set(replicas))
     cluster.kubectl("-n", namespace, "rollout", "status", "statefulset/store", "--timeout=120s")
+    if isinstance(cluster, OwnCluster):  # the cluster's DNS hears of a pod a moment after it is ready
+        names = [f"store-{number}.store.{namespace}.svc" for number in range(replicas)]
+        eventually(lambda: all(map(cluster.resolve, names)))
     yield
     cluster.kubectl("-n", namespace, "delete", "statefulset/store")
 
