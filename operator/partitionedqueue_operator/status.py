@@ -34,14 +34,7 @@ def status_of(standing: Standing, before: Manifest) -> dict[str, Any]:
             {"partition": sick.partition, "pod": sick.pod, "reason": sick.reason, "message": sick.message[:1024]}
             for sick in standing.sick[:NAMED_MAX]
         ],
-        "counts": {
-            "active": counts.active,
-            "deadLetter": counts.dead_letter,
-            "scheduled": counts.scheduled,
-            "deferred": counts.deferred,
-            "transfer": counts.transfer,
-            "transferDeadLetter": counts.transfer_dead_letter,
-        },
+        "counts": counts.by_state(),
         "messages": counts.messages,
         "sizeInBytes": counts.size_in_bytes,
     }

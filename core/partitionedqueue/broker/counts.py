@@ -40,5 +40,16 @@ class Counts:
             size_in_bytes=totals.bytes,
         )
 
+    def by_state(self) -> dict[str, int]:
+        """Messages by where they are, under the names of the custom resource's status and of the gateway's answers."""
+        return {
+            "active": self.active,
+            "deadLetter": self.dead_letter,
+            "scheduled": self.scheduled,
+            "deferred": self.deferred,
+            "transfer": self.transfer,
+            "transferDeadLetter": self.transfer_dead_letter,
+        }
+
     def __add__(self, other: Self) -> Self:
         return type(self)(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)})

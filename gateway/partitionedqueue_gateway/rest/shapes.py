@@ -68,15 +68,7 @@ def sick_partition(number: int, pod: str, why: Sickness) -> Json:
 
 def counts_by_state(counts: Counts) -> Json:
     """Messages by where they are, and sessions."""
-    return {
-        "active": counts.active,
-        "deadLetter": counts.dead_letter,
-        "scheduled": counts.scheduled,
-        "deferred": counts.deferred,
-        "transfer": counts.transfer,
-        "transferDeadLetter": counts.transfer_dead_letter,
-        "sessions": counts.sessions,
-    }
+    return {**counts.by_state(), "sessions": counts.sessions}
 
 
 def error(reason: str, message: str) -> Json:
