@@ -1,9 +1,13 @@
 """Brokers that hold nothing, for pods that consist of nothing: one process answers for every address of a network.
 
 What the operator asks is answered as a broker with an empty queue would: who it is, and that all counts are zero.
+
+The process ends, and takes the network's route with it, when its standard input closes: also where whoever wanted it
+was killed. A route that stays would keep the next cluster from these addresses.
 """
 
 import asyncio
+import signal
 import socket
 import subprocess
 import sys
@@ -23,6 +27,7 @@ TOTALS: Final = (
     "now", "partition", "partitions",
 )  # fmt: skip
 BACKLOG: Final = 1_024
+END_S_MAX: Final = 10.0
 
 
 def _bulk(text: str) -> bytes:
@@ -50,25 +55,53 @@ class _Broker(asyncio.Protocol):
 
 
 async def _serve() -> None:
+    end_of_it = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, end_of_it.set)
+    loop.add_reader(sys.stdin.fileno(), end_of_it.set)  # nobody writes there: it has been closed
     listener = socket.create_server(("", BROKER_PORT), backlog=BACKLOG)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo")  # nobody outside this machine comes in
-    server = await asyncio.get_running_loop().create_server(_Broker, sock=listener)
-    await server.serve_forever()
+    await loop.create_server(_Broker, sock=listener)
+    print("serving", flush=True)
+    await end_of_it.wait()
+
+
+@contextmanager
+def _route(network: str) -> Iterator[None]:
+    route = ("local", network, "dev", "lo")
+    subprocess.run(["ip", "route", "replace", *route], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["ip", "route", "delete", *route], check=True)
 
 
 @contextmanager
 def brokers(network: IPv4Network) -> Iterator[None]:
     """They answer at every address of a network that belongs to nobody, on this machine alone."""
-    route = ("local", str(network), "dev", "lo")
-    subprocess.run(["ip", "route", "replace", *route], check=True)
-    process = subprocess.Popen([sys.executable, "-m", "benchmarks.measuring.simulated_brokers"])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.measuring.simulated_brokers", str(network)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,  # a Ctrl-C is for its owner, who then lets go in order
+    )
+    assert process.stdin
+    assert process.stdout
     try:
+        if not process.stdout.readline():
+            raise RuntimeError("the simulated brokers do not serve; what they say stands above")
         yield
     finally:
-        process.kill()
-        process.wait()
-        subprocess.run(["ip", "route", "delete", *route], check=True)
+        process.stdin.close()
+        process.stdout.close()
+        try:
+            process.wait(END_S_MAX)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve())
+    with _route(sys.argv[1]):
+        asyncio.run(_serve())

@@ -16,14 +16,11 @@ _HERE = Path(__file__).parent
 _TEST_SECONDS = 600
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.is_relative_to(_HERE):
-            item.add_marker(pytest.mark.xdist_group("cluster"))  # one worker has the cluster, and so all of these
-            if item.get_closest_marker("timeout") is None:
-                # The fixtures have limits of their own: the first cluster on a machine takes a quarter of an hour.
-                item.add_marker(pytest.mark.timeout(_TEST_SECONDS, func_only=True))
+        if item.path.is_relative_to(_HERE) and item.get_closest_marker("timeout") is None:
+            # The fixtures have limits of their own: the first cluster on a machine takes a quarter of an hour.
+            item.add_marker(pytest.mark.timeout(_TEST_SECONDS, func_only=True))
 
 
 @pytest.fixture(scope="session")

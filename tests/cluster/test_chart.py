@@ -13,7 +13,7 @@ import pytest
 from harness.cluster.cluster import Cluster, CommandFailed
 from harness.cluster.own import OwnCluster
 from harness.live_queue import LiveQueue
-from harness.operator_process import eventually
+from harness.patience import eventually
 from harness.release import CHART, Release
 
 ROOT = CHART.parents[1]

@@ -13,7 +13,7 @@ import pytest
 from harness.cluster.cluster import Cluster, CommandFailed
 from harness.cluster.own import OwnCluster
 from harness.live_queue import PARTITIONED, LiveQueue
-from harness.operator_process import eventually
+from harness.patience import eventually
 from harness.release import Release
 
 READY_S_MAX = 240  # on a machine that does a good deal else

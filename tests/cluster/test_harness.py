@@ -5,8 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from harness.cluster.addresses import Slot
 from harness.cluster.cluster import Cluster, CommandFailed
 from harness.cluster.own import OwnCluster
 from harness.cluster.simulated import SELECTOR, TOLERATION
+from harness.patience import eventually
 
 SERVER = "localhost/harness-server:1"
 SECONDS_MAX = 90.0
@@ -91,7 +91,7 @@ def stores(cluster: Cluster, namespace: str, replicas: int) -> Iterator[None]:
     cluster.kubectl("-n", namespace, "rollout", "status", "statefulset/store", "--timeout=120s")
     if isinstance(cluster, OwnCluster):  # the cluster's DNS hears of a pod a moment after it is ready
         names = [f"store-{number}.store.{namespace}.svc" for number in range(replicas)]
-        eventually(lambda: all(map(cluster.resolve, names)))
+        eventually(lambda: all(map(cluster.resolve, names)), "the DNS does not know them", SECONDS_MAX)
     yield
     cluster.kubectl("-n", namespace, "delete", "statefulset/store")
 
@@ -106,13 +106,6 @@ def ask(address: str, words: str) -> str:
 def pod(cluster: Cluster, namespace: str, name: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(cluster.kubectl("-n", namespace, "get", "pod", name, "-o", "json"))
     return found
-
-
-def eventually(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS_MAX
-    while not holds():
-        assert time.monotonic() < deadline, "that did not come to hold"
-        time.sleep(0.3)
 
 
 def test_pods_with_volumes_run_as_nobody_in_particular_and_are_reached_from_this_machine(
@@ -153,7 +146,7 @@ def test_a_volume_goes_when_its_claim_does(own_cluster: OwnCluster, server_image
     with stores(own_cluster, namespace, 2):
         left = folders()
         assert len(left) >= 2
-    eventually(lambda: not any(folder.exists() for folder in left))
+    eventually(lambda: not any(folder.exists() for folder in left), f"they stay: {left}", SECONDS_MAX)
 
 
 def test_a_lost_node_falls_silent_and_comes_back_with_its_volumes(
@@ -172,9 +165,9 @@ def test_a_lost_node_falls_silent_and_comes_back_with_its_volumes(
         own_cluster.remove_node("node-2")
         with pytest.raises(OSError, match=r"timed out|No route to host"):
             ask(address, "PING")
-        eventually(lambda: is_ready() == "Unknown")
+        eventually(lambda: is_ready() == "Unknown", "nobody misses the node", SECONDS_MAX)
         assert own_cluster.add_node() == "node-2"
-        eventually(lambda: ask_by_exec(own_cluster, namespace, lost) == "yes")
+        eventually(lambda: ask_by_exec(own_cluster, namespace, lost) == "yes", f"{lost} is not back", SECONDS_MAX)
 
 
 def ask_by_exec(cluster: Cluster, namespace: str, name: str) -> str:
@@ -240,7 +233,7 @@ def test_a_network_policy_holds_within_a_node_and_across_nodes(
         assert asks("stranger", "store-0")
         assert asks("store-0", "store-1")
         own_cluster.kubectl("-n", namespace, "apply", "-f", "-", input=POLICY)
-        eventually(lambda: not asks("stranger", "store-0"))
+        eventually(lambda: not asks("stranger", "store-0"), "the policy does not hold", SECONDS_MAX)
         assert not asks("stranger", "store-1")
         assert asks("client", "store-0")
         assert asks("client", "store-1")
@@ -248,7 +241,7 @@ def test_a_network_policy_holds_within_a_node_and_across_nodes(
         address = own_cluster.resolve(f"store-1.store.{namespace}.svc")[0]
         assert ask(address, "PING") == "+PONG", "this machine is as good as a node"
         own_cluster.kubectl("-n", namespace, "delete", "networkpolicy", "store")
-        eventually(lambda: asks("stranger", "store-0") and asks("store-0", "store-1"))
+        eventually(lambda: asks("stranger", "store-0") and asks("store-0", "store-1"), "it still holds", SECONDS_MAX)
         own_cluster.kubectl("-n", namespace, "delete", "pod", *pods, "--grace-period=1", "--wait=false")
 
 
@@ -291,7 +284,7 @@ def test_two_clusters_do_not_meet_and_one_ends_with_the_process_that_made_it(own
         other.wait()
         other.stdin.close()
         other.stdout.close()
-    eventually(lambda: not slots.folder(slot).exists() and slot not in slots.alive())
+    eventually(lambda: not slots.folder(slot).exists() and slot not in slots.alive(), "it stays", SECONDS_MAX)
     assert not Path(f"/sys/class/net/{slot.bridge}").exists()
     assert not list(Path("/run/netns").glob(f"{slot.name}-*"))
     assert not list(Path("/sys/fs/cgroup").glob(f"**/{slot.name}-*"))
@@ -307,7 +300,9 @@ def test_pods_on_simulated_nodes_are_ready_at_once_and_nobody_is_there(own_clust
         with pytest.raises(OSError, match="No route to host"):
             ask(address, "PING")
         own_cluster.kubectl("-n", namespace, "delete", "statefulset/store")
-        eventually(lambda: not own_cluster.kubectl("-n", namespace, "get", "pods", "-o", "name"))
+        eventually(
+            lambda: not own_cluster.kubectl("-n", namespace, "get", "pods", "-o", "name"), "pods stay", SECONDS_MAX
+        )
 
 
 def test_a_kubeconfig_that_is_not_there_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:

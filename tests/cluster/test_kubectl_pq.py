@@ -12,7 +12,7 @@ import pytest
 
 from harness.cluster.cluster import Cluster, program
 from harness.live_queue import PARTITIONED, LiveQueue
-from harness.operator_process import eventually
+from harness.patience import eventually
 from harness.release import Release
 
 READY_S_MAX = 240

@@ -12,7 +12,8 @@ from harness.cluster.cluster import CommandFailed
 from harness.cluster.own import OwnCluster
 from harness.installed_operator import image, installation  # noqa: F401 -- fixtures
 from harness.live_queue import PARTITIONED, LiveQueue
-from harness.operator_process import Installation, OperatorProcess, eventually
+from harness.operator_process import Installation, OperatorProcess
+from harness.patience import eventually
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.library import library_text, library_version
 from partitionedqueue.model import limits

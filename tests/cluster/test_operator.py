@@ -10,7 +10,8 @@ import pytest
 from harness.cluster.own import OwnCluster
 from harness.installed_operator import image, installation  # noqa: F401 -- fixtures
 from harness.live_queue import PARTITIONED, LiveQueue
-from harness.operator_process import Installation, OperatorProcess, eventually
+from harness.operator_process import Installation, OperatorProcess
+from harness.patience import eventually
 
 PARTITIONS = range(16)
 READY_S_MAX = 180  # on a machine that does a good deal else; alone, some 20 s

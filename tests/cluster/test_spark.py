@@ -14,7 +14,7 @@ from demo import figures, flights_data
 from harness.cluster import images
 from harness.cluster.cluster import Cluster
 from harness.live_queue import LiveQueue
-from harness.operator_process import eventually
+from harness.patience import eventually
 from harness.release import Release
 
 ROOT = Path(__file__).parents[2]

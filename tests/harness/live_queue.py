@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from harness.cluster.cluster import Cluster, CommandFailed, program
-from harness.operator_process import eventually
+from harness.patience import eventually
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.keys import QueueKeys

@@ -8,15 +8,15 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import yaml
 
 from harness.cluster.cluster import Cluster
+from harness.cluster.machine import DIES_WITH_US
+from harness.patience import eventually
 from harness.resting_operators import RestingOperators
 
 ROOT = Path(__file__).parents[2]
@@ -90,7 +90,10 @@ class OperatorProcess:
         environment.pop("KUBERNETES_SERVICE_HOST", None)
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "partitionedqueue_operator"], env=environment, stdout=log, stderr=log
+                [*DIES_WITH_US, sys.executable, "-m", "partitionedqueue_operator"],
+                env=environment,
+                stdout=log,
+                stderr=log,
             )
 
     def __enter__(self) -> Self:
@@ -148,13 +151,3 @@ class OperatorProcess:
         except subprocess.TimeoutExpired:
             self.kill()
             raise
-
-
-def eventually(holds: Callable[[], Any], words: str, seconds: float) -> Any:
-    """Wait until something holds, and give what it is; fails with the words."""
-    deadline = time.monotonic() + seconds
-    while True:
-        if value := holds():
-            return value
-        assert time.monotonic() < deadline, words
-        time.sleep(0.1)

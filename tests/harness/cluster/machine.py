@@ -23,6 +23,8 @@ PROGRAMS: Final = {
     "openssl": "openssl",
 }
 _GO_ELSEWHERE: Final = Path("/usr/local/go/bin")  # where Go's own archive is unpacked; not on root's PATH by itself
+DIES_WITH_US: Final = ("setpriv", "--pdeathsig=TERM", "--")
+"""Before a command: its process gets SIGTERM when this one ends, also where this one is killed."""
 _POLICY: Final = Path("/usr/sbin/policy-rc.d")
 _POLICY_MARK: Final = "# partitionedqueue scripts/setup: for the length of one installation"
 _NEEDED_CAPABILITIES: Final = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21, "CAP_SYS_CHROOT": 18, "CAP_MKNOD": 27}

@@ -14,6 +14,7 @@ from typing import Any, Final
 from harness.cluster import binaries
 from harness.cluster.addresses import Slot
 from harness.cluster.cluster import Cluster
+from harness.cluster.machine import DIES_WITH_US
 from harness.cluster.progress import timed
 
 SELECTOR: Final = {"type": "kwok"}
@@ -27,6 +28,7 @@ _END_SECONDS_MAX: Final = 10.0
 def nodes(cluster: Cluster, slot: Slot, count: int) -> Iterator[None]:
     """`count` simulated nodes, gone at the end; their pods are the caller's to remove."""
     command = [
+        *DIES_WITH_US,
         str(binaries.programs(binaries.KWOK) / "kwok"),
         f"--kubeconfig={cluster.kubeconfig}",
         f"--cidr={slot.simulated}",
