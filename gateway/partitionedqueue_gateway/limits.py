@@ -21,6 +21,32 @@ REPORTS_WAIT_S_MAX: Final = 8.0
 PASSWORD_AGAIN_S_MIN: Final = 5.0
 """A Secret is read again no sooner, however many brokers refuse its password."""
 
+# Queues in use.
+SHARE_MIN: Final = 64
+"""Messages that are asked of one partition, where so many are wanted and known to be there, before others are asked."""
+
+SLOW_ASK_S: Final = 1.0
+"""A partition that has not answered for so long keeps nobody waiting: what was asked of it is asked of others. What it
+says later is given to whoever wants it by then, or back."""
+
+LINGER_S: Final = 30.0
+"""What is known of the partitions is kept for so long without receivers: one that comes back need not ask them all."""
+
+DRAIN_S_MAX: Final = 1.0
+"""A partition that does not answer keeps no drain waiting longer: clients give a link up that is not drained soon."""
+
+DELETED_KEPT_S: Final = 5.0
+"""What was deleted for a receiver that left is kept for the next one; after this it is put back into the queue."""
+
+COMPLETE_AGAIN_S_MAX: Final = 30.0
+"""A complete whose outcome is unknown is repeated for so long."""
+
+CLOSE_S_MAX: Final = 5.0
+"""At the end, what is under way to nobody is given back within this; then its locks are left to expire."""
+
+PEEKS_AT_ONCE_MAX: Final = 16
+"""Partitions that are looked into at the same time for one peek."""
+
 # The cluster.
 API_ANSWER_S_MAX: Final = 30.0
 """For one answer of the API server that is no watch."""
@@ -78,3 +104,48 @@ END_S_MAX: Final = 15.0
 
 NAME_LOOKUPS_AT_ONCE_MAX: Final = 32
 """Threads: one that waits for the name of a broker must not keep all others waiting."""
+
+# Access.
+KEY_LENGTH_MIN: Final = 12
+"""Of a policy's key: Azure's have 44 characters, its emulator's is SAS_KEY_VALUE."""
+
+TOKEN_LENGTH_MAX: Final = 8_192
+"""Of a shared access signature: names of 260 characters, percent-encoded several times over, stay below this."""
+
+POLICIES_MAX: Final = 1_000
+"""Azure has 12 a namespace and 12 an entity."""
+
+POLICY_BYTES_MAX: Final = 1 << 16
+"""Of one file."""
+
+SECRETS_POLL_S: Final = 2.0
+"""How often files with keys and certificates are looked at; the kubelet itself takes up to a minute to change them."""
+
+# The front door.
+GREETING_S_MAX: Final = 20.0
+"""For the first byte, TLS's handshake, and all that a client says before it has opened its connection."""
+
+GREETINGS_MAX: Final = 1_000
+"""Connections that have said nothing yet; when there are more, the one that has been silent longest is closed."""
+
+DOOR_CONNECTIONS_MAX: Final = 6_000
+"""Of all kinds in one process; further ones are closed as they come. Azure takes 5,000 for a namespace."""
+
+WRITE_BUFFER_BYTES_MAX: Final = 1 << 20
+"""What waits for a peer before its conversation is asked to pause: one frame of the largest size that SDKs offer."""
+
+STALLED_S_MAX: Final = 60.0
+"""A peer that has not read enough for so long to empty its buffer to a quarter is cut off."""
+
+WEBSOCKET_MESSAGE_BYTES_MAX: Final = 4 << 20
+"""AMQP's frames in one message; clients send one or a few at a time, of at most 1 MiB each."""
+
+PROCESSES_MAX: Final = 64
+"""On one machine, on the same ports."""
+
+PROCESS_RESTART_S_MIN: Final = 0.2
+PROCESS_RESTART_S_MAX: Final = 10.0
+"""The wait before a process that has ended is started anew doubles from the first to the last."""
+
+PROCESS_STEADY_S: Final = 30.0
+"""One that has run for so long begins anew with the first."""
