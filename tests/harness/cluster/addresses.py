@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from typing import Final
 
-SLOTS: Final = 8
+SLOTS: Final = 4
 _MACHINES: Final = IPv4Network("198.51.100.0/24")  # a /28 a slot: the host, and up to 13 nodes
 _WORKLOADS: Final = IPv4Network("198.18.0.0/16")  # a /19 a slot: half of it pods, half of it services
-_SIMULATED: Final = IPv4Network("198.19.0.0/16")  # a /19 a slot: pods that only the API server believes in
+# A /18 a slot: pods that only the API server believes in. kwok takes another address each time that it tries to write a
+# pod's, and goes on past the end of its network: there is room for 8,000 pods twice.
+_SIMULATED: Final = IPv4Network("198.19.0.0/16")
 NODES_MAX: Final = 13
 
 
@@ -62,7 +64,7 @@ class Slot:
     @property
     def simulated(self) -> IPv4Network:
         """What pods on simulated nodes say that they have; nobody is there, and whoever dials is told so at once."""
-        return list(_SIMULATED.subnets(new_prefix=19))[self.number]
+        return list(_SIMULATED.subnets(new_prefix=18))[self.number]
 
     @property
     def kubernetes(self) -> IPv4Address:
