@@ -1,0 +1,23 @@
+// A peek over all partitions gives as many as were asked for, in the order of their sequence numbers.
+"use strict";
+const assert = require("node:assert/strict");
+const { completeAll, range, receive, sorted } = require("../place");
+
+const COUNT = 120;
+
+module.exports = async function peekMany(place) {
+  const client = place.client();
+  const sender = client.createSender(place.queue);
+  for (let start = 0; start < COUNT; start += 3) {
+    await sender.sendMessages(range(3).map((number) => ({ body: start + number })));
+  }
+  const receiver = client.createReceiver(place.queue);
+  const peeked = await receiver.peekMessages(100, { fromSequenceNumber: 1 });
+  assert.equal(peeked.length, 100);
+  peeked.push(...(await receiver.peekMessages(100, { fromSequenceNumber: peeked.at(-1).sequenceNumber.add(1) })));
+  for (const index of range(peeked.length - 1)) {
+    assert.ok(peeked[index].sequenceNumber.lt(peeked[index + 1].sequenceNumber));
+  }
+  assert.deepEqual(sorted(peeked.map((message) => message.body)), range(COUNT));
+  await completeAll(receiver, await receive(receiver, COUNT, 30_000));
+};
