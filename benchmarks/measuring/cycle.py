@@ -52,7 +52,7 @@ class Sender:
     def _call(self, tail: int, messages: Batch) -> calls.Call[replies.SendResult]:
         sender, number = ("benchmark", next(self._numbers)) if self.numbered else ("", 0)
         prints = os.urandom(limits.FINGERPRINT_BYTES * len(messages)) if self.detects else b""
-        if sum(map(len, messages)) < limits.PUSHED_BYTES_MIN or any(map(stored_message.is_scheduled, messages)):
+        if sum(map(len, messages)) < limits.PUSHED_BYTES_MIN or stored_message.are_scheduled(messages):
             return calls.send(self.keys, messages, sender=sender, number=number, fingerprints=prints)
         session = stored_message.decode(messages[0]).session_id or "" if self.sessions else ""
         return calls.send_pushed(

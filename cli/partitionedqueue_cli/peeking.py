@@ -23,7 +23,7 @@ async def _peek(arguments: argparse.Namespace) -> int:
             begin = _places(arguments.start, partitions)
         found = await asyncio.gather(
             *(
-                peek_one(partitions, number, at, arguments.number, session=arguments.session or "")
+                peek_one(partitions, number, at, arguments.number, session=arguments.session)
                 for number, at in enumerate(begin)
                 if at is not None
             )
@@ -45,7 +45,7 @@ def _places(start: int, partitions: Partitions) -> list[int | None]:
 
 
 async def peek_one(
-    partitions: Partitions, partition: int, begin: int, wanted: int, *, states: str = "", session: str = ""
+    partitions: Partitions, partition: int, begin: int, wanted: int, *, states: str = "", session: str | None = None
 ) -> list[Delivery]:
     """Up to so many messages of one partition from a sequence number on; none where it is down."""
     found: list[Delivery] = []

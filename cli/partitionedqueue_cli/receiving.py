@@ -80,7 +80,7 @@ async def _accept(partitions: Partitions, session_id: str | None) -> _Held | Non
     if session_id is not None:
         numbers = [partitioning.partition_of(session_id, len(partitions))]
     for number in numbers:
-        accepted = await partitions.call(number, calls.accept_session(partitions.keys, session_id or ""))
+        accepted = await partitions.call(number, calls.accept_session(partitions.keys, session_id))
         if accepted is not None and accepted.session is not None:
             return _Held(number, accepted.session)
     return None

@@ -17,6 +17,7 @@ from typing import Final, TextIO
 from partitionedqueue.broker.access import GATEWAY
 from partitionedqueue.broker.client import BrokerClient
 from partitionedqueue.broker.keys import QueueKeys
+from partitionedqueue.broker.logins import fixed
 from partitionedqueue.broker.sender import QueueSender
 from partitionedqueue.model.message import Message
 from partitionedqueue_spark.discovery import located
@@ -45,7 +46,8 @@ def messages(lines: TextIO, key: str | None) -> Iterator[Message]:
 
 async def send(options: SourceOptions, source: Iterator[Message]) -> int:
     """Send them all, many at a time; how many."""
-    clients = [BrokerClient(at, username=options.username, password=options.password) for at in options.brokers]
+    login = fixed(options.password, options.username)
+    clients = [BrokerClient(at, login=login) for at in options.brokers]
     sender, sent = QueueSender(clients, QueueKeys(options.queue)), 0
 
     async def one_after_the_other() -> None:

@@ -9,6 +9,7 @@ import pytest
 from harness.redis_servers import Broker
 from partitionedqueue.broker.bell import Bell, Listening
 from partitionedqueue.broker.blocking import BlockingBroker
+from partitionedqueue.broker.logins import Credentials, fixed
 from partitionedqueue.model import limits
 
 CHANNEL = "pq:q:wake"
@@ -120,7 +121,7 @@ async def test_a_channel_is_kept_for_a_while_and_the_connection_goes_with_the_la
 async def test_a_bell_gives_its_password_and_waits_where_it_is_wrong(server: Broker) -> None:
     with BlockingBroker(server.address) as broker:
         broker.raw(("CONFIG", "SET", "requirepass", "secret"), ("AUTH", "default", "secret"))
-        right, wrong = Bell(server.address, password="secret"), Bell(server.address, password="wrong")
+        right, wrong = Bell(server.address, login=fixed("secret")), Bell(server.address, login=fixed("wrong"))
         ears, deaf = Ears(right), Ears(wrong)
         await ears.begun()
         await asyncio.sleep(0.3)
@@ -129,6 +130,18 @@ async def test_a_bell_gives_its_password_and_waits_where_it_is_wrong(server: Bro
         await until(lambda: deaf.listening.in_effect)
         await right.close()
         await wrong.close()
+
+
+async def test_a_bell_says_which_password_was_refused(server: Broker) -> None:
+    async def login(refused: Credentials | None) -> Credentials:
+        return Credentials("default", "secret" if refused == Credentials("default", "old") else "old")
+
+    with BlockingBroker(server.address) as broker:
+        broker.raw(("CONFIG", "SET", "requirepass", "secret"), ("AUTH", "default", "secret"))
+        bell = Bell(server.address, login=login)
+        ears = Ears(bell)
+        await ears.begun()
+        await bell.close()
 
 
 async def test_nobody_is_rung_after_the_bell_was_closed(server: Broker) -> None:

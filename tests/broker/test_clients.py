@@ -14,8 +14,9 @@ from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.client import BrokerClient
 from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.broker.library import library_layout, library_text, library_version
+from partitionedqueue.broker.logins import Credentials, fixed
 from partitionedqueue.model import limits
-from partitionedqueue.model.errors import BrokerFault, BrokerTooNew, BrokerUnavailable
+from partitionedqueue.model.errors import BrokerFault, BrokerTooNew, BrokerUnavailable, LoginRefused
 from partitionedqueue.model.placement import BrokerAddress
 
 KEYS = QueueKeys("q")
@@ -157,13 +158,42 @@ async def test_a_wrong_password_is_said(server: Broker) -> None:
         broker.raw(("CONFIG", "SET", "requirepass", "secret"))
         with BlockingBroker(server.address, password="wrong") as wrong, pytest.raises(BrokerUnavailable):
             wrong.call(calls.about())
-        client = BrokerClient(server.address, password="wrong")
+        client = BrokerClient(server.address, login=fixed("wrong"))
         with pytest.raises(BrokerUnavailable):
             await client.call(calls.about())
         await client.close()
-        right = BrokerClient(server.address, password="secret")
+        right = BrokerClient(server.address, login=fixed("secret"))
         assert (await right.call(calls.about())).layout == library_layout()
         await right.close()
+
+
+async def test_a_client_outlives_a_change_of_its_password(server: Broker) -> None:
+    asked: list[Credentials | None] = []
+
+    async def login(refused: Credentials | None) -> Credentials:
+        asked.append(refused)
+        return Credentials("default", "newer" if refused else "older")
+
+    with BlockingBroker(server.address) as broker:
+        broker.raw(("CONFIG", "SET", "requirepass", "older"), ("AUTH", "default", "older"))
+        client = BrokerClient(server.address, login=login)
+        await client.call(calls.about())
+        broker.raw(("CONFIG", "SET", "requirepass", "newer"), ("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"))
+        while client.connected:  # noqa: ASYNC110 -- it says so to nobody
+            await asyncio.sleep(0.01)
+        await client.call(calls.about())
+        assert asked == [None, None, Credentials("default", "older")]
+        await client.close()
+
+
+async def test_what_a_login_raises_is_what_its_calls_get(server: Broker) -> None:
+    async def login(_refused: Credentials | None) -> Credentials:
+        raise LoginRefused("the password's Secret is not there")
+
+    client = BrokerClient(server.address, login=login)
+    with pytest.raises(LoginRefused, match="Secret is not there"):
+        await client.call(calls.about())
+    await client.close()
 
 
 def test_an_interrupted_blocking_call_does_not_shift_the_replies(server: Broker) -> None:

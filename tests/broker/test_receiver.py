@@ -16,6 +16,7 @@ from partitionedqueue.broker.bell import Bell
 from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.client import BrokerClient
 from partitionedqueue.broker.keys import QueueKeys
+from partitionedqueue.broker.logins import fixed
 from partitionedqueue.broker.receiver import DELETE, PartitionReceiver
 from partitionedqueue.broker.replies import AcceptedSession, Received, SessionLock
 from partitionedqueue.model import limits
@@ -324,10 +325,10 @@ async def test_a_bell_that_cannot_be_heard_makes_receivers_ask_now_and_then(
 ) -> None:
     monkeypatch.setattr(limits, "UNHEARD_ASK_S", 0.2)
     monkeypatch.setattr(limits, "BELL_BEGIN_S_MAX", 0.2)
-    deaf = Bell(client.address, password="wrong")
+    deaf = Bell(client.address, login=fixed("wrong"))
     receiver = PartitionReceiver(client, deaf, KEYS)
     broker.raw(("CONFIG", "SET", "requirepass", "secret"), ("AUTH", "default", "secret"))
-    right = BrokerClient(client.address, password="secret")
+    right = BrokerClient(client.address, login=fixed("secret"))
     receiver = PartitionReceiver(right, deaf, KEYS)
     waiting = in_line(receiver, 2)
     await asyncio.sleep(0.5)

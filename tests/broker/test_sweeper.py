@@ -15,6 +15,7 @@ from partitionedqueue.broker.bell import Bell
 from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.client import BrokerClient
 from partitionedqueue.broker.keys import QueueKeys
+from partitionedqueue.broker.logins import fixed
 from partitionedqueue.broker.sweeper import Sweeper
 from partitionedqueue.model import limits
 
@@ -140,7 +141,7 @@ async def test_a_bell_that_cannot_be_heard_makes_the_sweeper_ask_now_and_then(
 ) -> None:
     deliveries.configure(broker, KEYS, dead_letter_expired=True)
     broker.raw(("CONFIG", "SET", "requirepass", "secret"), ("AUTH", "default", "secret"))
-    right = BrokerClient(server.address, password="secret")  # the bell has none
+    right = BrokerClient(server.address, login=fixed("secret"))  # the bell has none
     async with sweeping(right, bell, KEYS):
         await asyncio.sleep(0.2)
         send_one(broker, KEYS, time_to_live_ms=100)

@@ -137,7 +137,7 @@ def test_a_queue_without_sessions_and_a_disabled_one_refuse(broker: BlockingBrok
     plain, disabled = QueueKeys("plain"), QueueKeys("disabled")
     configure(broker, plain)
     configure(broker, disabled, sessions=True, status=QueueStatus.RECEIVE_DISABLED)
-    for session_id in ("", "s"):
+    for session_id in (None, "", "s"):
         with pytest.raises(SessionsNotSupported):
             accept(broker, plain, session_id)
         with pytest.raises(EntityDisabled):
@@ -145,7 +145,7 @@ def test_a_queue_without_sessions_and_a_disabled_one_refuse(broker: BlockingBrok
 
 
 def test_session_ids_of_any_text_are_taken(broker: BlockingBroker, keys: QueueKeys) -> None:
-    ids = ["\u00e4\u6f22\U0001f600" * 30, " ", "a/b:c", "$DeadLetterQueue", "x" * 128, "1", "0"]
+    ids = ["\u00e4\u6f22\U0001f600" * 30, " ", "a/b:c", "$DeadLetterQueue", "x" * 128, "1", "0", ""]
     for session_id in ids:
         send_one(broker, keys, session_id.encode(), session_id=session_id)
     assert [accept(broker, keys).session_id for _ in ids] == ids

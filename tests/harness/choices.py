@@ -32,7 +32,7 @@ from partitionedqueue.model.message import Message
 from partitionedqueue.model.stored_message import encode, encode_changes
 
 KEYS = QueueKeys("model")
-SESSIONS = ("anna", "bert", "carl")
+SESSIONS = ("anna", "bert", "")  # an id may be empty
 NOBODY = SessionLock("nobody", 1)
 LOCKS_MS = (1, 10, 500, 5_000, 60_000, 300_000, -1, -1)
 SESSION_LOCKS_MS = (5, 700, 60_000, 300_000, -1)

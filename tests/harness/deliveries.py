@@ -104,7 +104,9 @@ def locked_as(received: Received, wanted: Iterable[int]) -> list[Settlement]:
     return [Settlement(where[number], number, number) for number in wanted]
 
 
-def accept(broker: BlockingBroker, keys: QueueKeys, session_id: str = "", lock_ms: int = LOCK_MS) -> SessionLock:
+def accept(
+    broker: BlockingBroker, keys: QueueKeys, session_id: str | None = None, lock_ms: int = LOCK_MS
+) -> SessionLock:
     """Accept a session that is there."""
     accepted = broker.call(calls.accept_session(keys, session_id, lock_ms=lock_ms)).session
     assert accepted is not None
@@ -112,7 +114,7 @@ def accept(broker: BlockingBroker, keys: QueueKeys, session_id: str = "", lock_m
 
 
 def peeked(
-    broker: BlockingBroker, keys: QueueKeys, states: str = "", session: str = "", start: int = 1
+    broker: BlockingBroker, keys: QueueKeys, states: str = "", session: str | None = None, start: int = 1
 ) -> list[tuple[int, int, bytes]]:
     """Sequence number, state (0 active, 1 deferred, 2 scheduled) and stored form of all that peek shows."""
     found: list[tuple[int, int, bytes]] = []

@@ -93,7 +93,7 @@ class PartitionMachine(Choices):
         path = self.queue_with(data, State.READY)
         session = self.session(data, State.READY) if path == ROOT else None
         if session is None and path == ROOT and self.model.settings.sessions:
-            if (session := self.both.accept("", 300_000)) is None:
+            if (session := self.both.accept(None, 300_000)) is None:
                 return
             self.locks.append(session)
         if self.some_received(data, path, session, "none"):
@@ -173,9 +173,11 @@ class PartitionMachine(Choices):
 
     @precondition(lambda self: self.model.settings.sessions)
     @rule(
-        name=st.sampled_from(["", "", "", *SESSIONS, "dora"]), lock_ms=st.sampled_from(SESSION_LOCKS_MS), wait=some_time
+        name=st.sampled_from([None, None, None, *SESSIONS, "dora"]),
+        lock_ms=st.sampled_from(SESSION_LOCKS_MS),
+        wait=some_time,
     )
-    def accept_session(self, name: str, lock_ms: int, wait: str) -> None:
+    def accept_session(self, name: str | None, lock_ms: int, wait: str) -> None:
         self.wait(wait)
         if (session := self.both.accept(name, lock_ms)) is not None:
             self.locks.append(session)
@@ -218,7 +220,7 @@ class PartitionMachine(Choices):
             self.both.resubmit(TRANSFER_DEAD_LETTERS, 1000, [])
         else:
             states = data.draw(st.sampled_from(["", "a", "d", "s", "ds"]), label="states")
-            session = data.draw(st.sampled_from(["", "", *SESSIONS]), label="session")
+            session = data.draw(st.sampled_from([None, None, *SESSIONS]), label="session")
             start = data.draw(st.sampled_from([1, 2, 200, 257]), label="from")
             bytes_most = data.draw(st.sampled_from([0, 100, 700, 1 << 20]), label="bytes")
             self.both.peek(self.queue_with(data, *State), states, session, start, bytes_most)

@@ -236,13 +236,13 @@ class PartitionModel(MessageLife):
 
     # ---- sessions
 
-    def acceptable(self, session_id: str = "") -> str | None:
+    def acceptable(self, session_id: str | None = None) -> str | None:
         """The session that is accepted: the named one, or that whose first ready message is the oldest; or none."""
         if not self.settings.sessions:
             raise Refused("NOSESSIONS")
         if self.settings.status in {"Disabled", "ReceiveDisabled"}:
             raise Refused("DISABLED")
-        if session_id:
+        if session_id is not None:
             if self.sessions.get(session_id, Session()).lock:
                 raise Refused("SESSIONLOCKED")
             return session_id
@@ -319,13 +319,15 @@ class PartitionModel(MessageLife):
 
     # ---- what can be seen
 
-    def shown(self, path: str = ROOT, states: str = "", session: str = "") -> list[tuple[int, int, int, bytes]]:
+    def shown(
+        self, path: str = ROOT, states: str = "", session: str | None = None
+    ) -> list[tuple[int, int, int, bytes]]:
         """Sequence number, state, enqueued time and stored form of all that a peek shows."""
         wanted = {"ads".index(letter) for letter in states or "ads"}
         return [
             (kept.sequence, SHOWN_AS.get(kept.state, 0), kept.enqueued_ms, kept.stored)
             for kept in self.queues[path].in_order()
-            if SHOWN_AS.get(kept.state, 0) in wanted and session in {"", stored_forms.session_id(kept.stored)}
+            if SHOWN_AS.get(kept.state, 0) in wanted and session in {None, stored_forms.session_id(kept.stored)}
         ]
 
     def bytes(self) -> int:

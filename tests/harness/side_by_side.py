@@ -169,7 +169,7 @@ class SideBySide(Agreement):
                     self.model.hold(kept, run.lock, reply.locked_until_ms, session)
         return got
 
-    def accept(self, session_id: str, lock_ms: int) -> SessionLock | None:
+    def accept(self, session_id: str | None, lock_ms: int) -> SessionLock | None:
         """Accept a session, or the next one."""
         code, reply = self._outcome(calls.accept_session(self.keys[ROOT], session_id, lock_ms=lock_ms))
         self._shown(ROOT)  # what has come to its place in this very call is told to the model
@@ -272,7 +272,7 @@ class SideBySide(Agreement):
             return  # two reasons to refuse it, and the broker has told the other one
         assert code == expected_code, f"apply: the broker says {code or 'yes'}, the model {expected_code or 'yes'}"
 
-    def peek(self, path: str, states: str, session: str, start: int, bytes_most: int) -> None:
+    def peek(self, path: str, states: str, session: str | None, start: int, bytes_most: int) -> None:
         """All from a number on, in as many calls as it takes, each within the bytes asked for."""
         shown = []
         at = start
@@ -385,7 +385,7 @@ class SideBySide(Agreement):
             self.agree()
         for path in PATHS:
             if path == ROOT and self.model.settings.sessions:
-                while (session := self.accept("", 1000)) is not None:
+                while (session := self.accept(None, 1000)) is not None:
                     while self.receive(path, 1000, 0, 0, session):
                         pass
                     self.release_session(session)

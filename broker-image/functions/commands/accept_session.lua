@@ -1,8 +1,8 @@
 -- pq_accept_session: locks a session for one receiver: a named one, or the one whose first waiting message is the oldest.
 -- KEYS   queue
--- ARGV   session ('': the next available), lock duration in ms (-1: the queue's; 1..300000)
+-- ARGV   session, lock duration in ms (-1: the queue's; 1..300000), and 'next' where any session will do: then the first is ''
 -- REPLY  {session, number of its lock, locked until in ms, now in ms}; {'', 0, ask again, now} where none is available
---        (ask again as in pq_receive)
+--        (ask again as in pq_receive; no lock has the number 0)
 -- ERROR  SESSIONLOCKED  another receiver holds the named one · NOSESSIONS · DISABLED
 command('pq_accept_session', function(queue, argv)
   local id, lock_ms = argv[1], whole(argv[2], -1, 300000)
@@ -17,7 +17,7 @@ command('pq_accept_session', function(queue, argv)
   end
   sweep(s, now)
   if s.its_sessions then finish_sessions(s) end -- some may have become available just now
-  local named = id ~= ''
+  local named = argv[3] ~= 'next'
   if not named then
     local first = call('ZRANGE', queue .. ':sessions', 0, 0, 'WITHSCORES')
     if not first[1] or tonumber(first[2]) >= BUSY then

@@ -24,7 +24,7 @@ command('pq_claim', function(queue, argv)
   sweep(s, now)
   s.work = 0 -- what is handed out has a share of its own: much that is due keeps nobody waiting
   give_back_lapsed(s, now, name)
-  local _, refused = session_to_receive_from(s, now, '', '')
+  local _, refused = session_to_receive_from(s, now, '', '0')
   if refused then
     save(s)
     return refused

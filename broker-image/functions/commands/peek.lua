@@ -1,7 +1,7 @@
 -- pq_peek: shows messages without taking them, locked and claimed ones too. A call looks at a bounded number of messages.
 -- KEYS   queue
 -- ARGV   from this sequence number, messages at most (1..1000), bytes at most (the first message comes whatever its size),
---        states ('' all, or letters of a d s: active, deferred, scheduled), session ('' all)
+--        states ('' all, or letters of a d s: active, deferred, scheduled), and a session where only its are to be shown
 -- REPLY  {next, run, ...}, run = {first sequence number, state (0 active, 1 deferred, 2 scheduled), deliveries so far (of
 --        deferred and of returned ones; otherwise 0), enqueued-time marks, {message, message, ...}}
 --        next: the sequence number to go on from; 0: this was all
@@ -35,8 +35,8 @@ end
 command('pq_peek', function(queue, argv)
   local from, most, bytes_most = whole(argv[1], 1, 2 ^ 48), whole(argv[2], 1, 1000), whole(argv[3], 0, 2 ^ 40)
   local states, session = argv[4], argv[5]
-  if not from or not most or not bytes_most or not session or not string.find(states, '^[ads]*$') then
-    return refusal('BADCALL', 'pq_peek takes a sequence number, 1..1000 messages, bytes, letters of a d s, and a session')
+  if not from or not most or not bytes_most or not states or not string.find(states, '^[ads]*$') then
+    return refusal('BADCALL', 'pq_peek takes a sequence number, 1..1000 messages, bytes, letters of a d s, and may take a session')
   end
   local wanted = states == '' and { true, true, true }
     or { string.find(states, 'a') ~= nil, string.find(states, 'd') ~= nil, string.find(states, 's') ~= nil }
@@ -72,7 +72,7 @@ command('pq_peek', function(queue, argv)
           fitting = {}
         end
         for j = 1, #bodies do
-          if session ~= '' and session_id_of(bodies[j]) ~= session then
+          if session and session_id_of(bodies[j]) ~= session then
             show()
             run_first = first + j
           elseif seen == most or (seen > 0 and bytes + #bodies[j] > bytes_most) then

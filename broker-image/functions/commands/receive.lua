@@ -68,7 +68,7 @@ command('pq_receive', function(queue, argv)
     return refusal('BADCALL', 'pq_receive takes 1..1000 messages, -1..300000 ms, bytes, session and session lock')
   end
   local now, id = now_ms(), argv[4]
-  local s = id == '' and load_state(queue) or load_state(queue, 's' .. id)
+  local s = in_no_session(id, argv[5]) and load_state(queue) or load_state(queue, 's' .. id)
   sweep(s, now)
   s.work = 0 -- what is handed out has a share of its own: much that is due keeps nobody waiting
   give_back_lapsed(s, now)

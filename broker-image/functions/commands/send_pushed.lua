@@ -3,7 +3,7 @@
 -- It is pq_send for larger batches: bodies that pass through Lua cost three times as much. Where the places are follows from
 -- the caller's guess of the last sequence number; a wrong one only costs time. None of the messages has a schedule.
 -- KEYS   queue
--- ARGV   sender, number, fingerprints as in pq_send, session ('' none: of all of them), guess, sizes (u32 little-endian each),
+-- ARGV   sender, number, fingerprints as in pq_send, session (of all of them; '' where that is its id, or none), guess, sizes (u32 little-endian each),
 --        times to live ('' none; ms, u48 little-endian each, 0 where a message has none of its own)
 -- REPLY  as pq_send. Where nothing is stored, the bodies are taken off the list again
 -- ERROR  as pq_send: SENDFORGOTTEN · QUOTA · DISABLED · SESSIONREQUIRED
@@ -48,9 +48,6 @@ command('pq_send_pushed', function(queue, argv)
   end
   local bytes = sum_of(sizes)
   no = no or not_sending(s) or no_room(s, bytes, count)
-  if s.config.has_sessions and id == '' then
-    no = no or refusal('SESSIONREQUIRED', 'this queue has sessions: every message needs a SessionId that is not empty')
-  end
   local detects = s.config.dedupe_ms > 0
   if (fingerprints ~= '' or detects) and #fingerprints ~= count * FINGERPRINT then
     no = no or refusal('BADCALL', 'this queue detects duplicates: 12 bytes of fingerprint for each message are needed')
@@ -59,7 +56,14 @@ command('pq_send_pushed', function(queue, argv)
     take_off(s, guess, count)
     return no
   end
-  if not s.config.has_sessions then id = nil end
+  local taken -- off the list
+  if not s.config.has_sessions then
+    id = nil
+  elseif id == '' then -- the messages say whether they have a session
+    taken = take_off(s, guess, count)
+    no, id = may_take_in(s, taken, 1, count, fingerprints)
+    if no then return no end
+  end
   local duplicate, new
   if detects then
     duplicate, new = duplicates_in(s, now, fingerprints)
@@ -68,10 +72,10 @@ command('pq_send_pushed', function(queue, argv)
   local first, places = s.tail + 1, EMPTY
   if duplicate then
     local rest
-    rest, places = without_duplicates(take_off(s, guess, count), 1, count, duplicate)
+    rest, places = without_duplicates(taken or take_off(s, guess, count), 1, count, duplicate)
     first = #rest > 0 and store(s, now, rest, 1, #rest, id) or 0
   else
-    local rest = append_pushed(s, now, guess, count, sizes, bytes, expiries_of(now, s.config.ttl_ms, lives, count))
+    local rest = taken or append_pushed(s, now, guess, count, sizes, bytes, expiries_of(now, s.config.ttl_ms, lives, count))
     if rest then
       store(s, now, rest, 1, #rest, id)
     elseif id then

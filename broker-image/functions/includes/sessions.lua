@@ -224,9 +224,15 @@ function finish_sessions(s)
   for _, its in pairs(s.its_sessions) do finish_session(s, its) end
 end
 
+-- Whether `session, session lock` in ARGV say that the caller is in no session: '' and 0. A session's id may be empty, the
+-- number of a lock is never 0.
+function in_no_session(id, lock)
+  return id == '' and (lock or '0') == '0'
+end
+
 -- The session that a receiver holds, from `session, session lock` in ARGV: nil outside of one; or false and a refusal.
 function held_session(s, now, id, lock)
-  if id == '' then return nil end
+  if in_no_session(id, lock) then return nil end
   if not s.config.has_sessions then
     return false, refusal('NOSESSIONS', 'this queue has no sessions')
   end
@@ -268,7 +274,7 @@ function session_to_receive_from(s, now, id, number)
   if not s.config.may_receive then
     return false, refusal('DISABLED', 'the queue is ' .. s.config.status .. ': it hands out no messages')
   end
-  if id == '' and s.config.has_sessions then
+  if in_no_session(id, number) and s.config.has_sessions then
     return false, refusal('SESSIONREQUIRED', 'this queue has sessions: accept one and receive from it')
   end
   return held_session(s, now, id, number)

@@ -5,7 +5,7 @@ function begin_settling(queue, argv, now, from)
   local bad = bad_triples(argv, from, #argv)
   if bad then return nil, bad end
   local run, gone = 'r' .. (argv[from] or ''), argv[from] and gone_field(segment_of(argv[from + 1]))
-  if argv[1] == '' then return load_state(queue, run, gone), nil end
+  if in_no_session(argv[1], argv[2]) then return load_state(queue, run, gone), nil end
   local s = load_state(queue, run, gone, 's' .. argv[1])
   local its, no = held_session(s, now, argv[1], argv[2])
   if no then return nil, no end

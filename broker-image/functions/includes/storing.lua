@@ -6,8 +6,8 @@ for flags = 0, 255 do TIMED[flags] = flags % 32 >= 8 end
 -- The one session of list[from..to], or nil and a refusal.
 local function session_of_all(list, from, to)
   local id = session_id_of(list[from])
-  if not id or id == '' then
-    return nil, refusal('SESSIONREQUIRED', 'this queue has sessions: every message needs a SessionId that is not empty')
+  if not id then
+    return nil, refusal('SESSIONREQUIRED', 'this queue has sessions: every message needs a SessionId')
   end
   local length, at = unpack_struct('<I2xxxxxxI4', list[from], 5)
   local places = sub(list[from], 5, 16)

@@ -11,7 +11,9 @@ from typing import Any, Final, TypeAlias
 
 import hiredis
 
+from partitionedqueue.broker.logins import NO_LOGIN, Credentials, Login
 from partitionedqueue.model import limits
+from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue.model.placement import BrokerAddress
 
 Rung: TypeAlias = Callable[[bytes | None], None]
@@ -30,6 +32,7 @@ class _Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._pinging: asyncio.TimerHandle | None = None
         self._heard = True
+        self.refused = False
         self.lost = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -46,7 +49,8 @@ class _Connection(asyncio.Protocol):
             self._reader.feed(data)
             while (reply := self._reader.gets()) is not False:
                 if isinstance(reply, hiredis.ReplyError):
-                    self.drop()  # not let in, or no connection to spare: tried again later
+                    self.refused = True  # not let in, or no connection to spare: tried again later
+                    self.drop()
                     return
                 if isinstance(reply, list):
                     self._said(reply)
@@ -127,12 +131,12 @@ class Bell:
         address: BrokerAddress,
         *,
         timeout_s: float = limits.CALL_TIMEOUT_S_DEFAULT,
-        username: str | None = None,
-        password: str | None = None,
+        login: Login = NO_LOGIN,
     ) -> None:
         self.address = address
         self._timeout_s = timeout_s
-        self._login = ("AUTH", username or "default", password) if password is not None else None
+        self._login = login
+        self._refused: Credentials | None = None  # by the last connection
         self._channels: dict[str, _Channel] = {}
         self._connection: _Connection | None = None
         self._keeping: asyncio.Task[None] | None = None
@@ -183,34 +187,33 @@ class Bell:
     async def _keep(self) -> None:
         """Keep a connection, until cancelled."""
         while True:
-            connection = await self._connect()
+            connection, credentials = await self._connect()
             if connection is not None:
                 try:
+                    if credentials is not None:
+                        connection.write("AUTH", *credentials)
+                    if self._channels:
+                        connection.write("SUBSCRIBE", *self._channels)
                     self._connection = connection
-                    self._subscribe(connection, self._channels)
                     await connection.lost.wait()
                 finally:
                     self._connection = None
                     connection.drop()
+                    self._refused = credentials if connection.refused else None
                     self._missed(tuple(self._channels.values()))
             await asyncio.sleep(self._delay_s)
             self._delay_s = min(self._delay_s * 2, limits.RECONNECT_DELAY_S_MAX)
 
-    async def _connect(self) -> _Connection | None:
+    async def _connect(self) -> tuple[_Connection | None, Credentials | None]:
         try:
             async with asyncio.timeout(self._timeout_s):
+                credentials = await self._login(self._refused)
                 _, connection = await asyncio.get_running_loop().create_connection(
                     lambda: _Connection(self._said), self.address.host, self.address.port
                 )
-        except (OSError, UnicodeError):
-            return None
-        return connection
-
-    def _subscribe(self, connection: _Connection, names: Collection[str]) -> None:
-        if self._login is not None:
-            connection.write(*self._login)
-        if names:
-            connection.write("SUBSCRIBE", *names)
+        except (OSError, UnicodeError, PartitionedQueueError):
+            return None, None
+        return connection, credentials
 
     def _said(self, reply: list[Any]) -> None:
         channel = self._channels.get(reply[1].decode()) if len(reply) == 3 and reply[1] is not None else None

@@ -79,7 +79,7 @@ def _read(parse: Callable[[Raw], T], function: str, key: str, *arguments: Argume
 
 
 def _held(session: SessionLock | None) -> tuple[Argument, ...]:
-    """How commands say in which session they act: '' and 0 where in none."""
+    """How commands say in which session they act: '' and 0 where in none; a session's id may be empty, too."""
     return ("", 0) if session is None else session
 
 
@@ -113,7 +113,7 @@ def send_pushed(
     """Store a batch as `send` does, past Lua: the faster way for some kilobytes and more.
 
     `guess` is what the last sequence number is thought to be; a wrong one costs time only. `session` is that of all the
-    messages, none of which has a schedule.
+    messages; where it is '' the broker looks whether they have one. None has a schedule.
     """
     pushes: list[Words] = []
     place = 0
@@ -225,18 +225,22 @@ def cancel_scheduled(keys: QueueKeys, sequences: Sequence[int]) -> Call[int]:
 
 
 def peek(
-    keys: QueueKeys, *, from_sequence: int = 1, most: int, bytes_most: int, states: str = "", session: str = ""
+    keys: QueueKeys, *, from_sequence: int = 1, most: int, bytes_most: int, states: str = "", session: str | None = None
 ) -> Call[Peeked]:
-    """Show up to `most` messages from a sequence number on; go on from `next` until it is 0.
+    """Show up to `most` messages from a sequence number on, of one session where it is named.
 
-    `states` are letters: a(ctive), d(eferred), s(cheduled); none for all. `session` is an id; '' for all.
+    Go on from `next` until it is 0. `states` are letters: a(ctive), d(eferred), s(cheduled); none for all.
     """
-    return _read(replies.peeked, "pq_peek", keys.state, from_sequence, most, bytes_most, states, session)
+    of_session = () if session is None else (session,)
+    return _read(replies.peeked, "pq_peek", keys.state, from_sequence, most, bytes_most, states, *of_session)
 
 
-def accept_session(keys: QueueKeys, session_id: str = "", *, lock_ms: int = QUEUES_LOCK) -> Call[AcceptedSession]:
+def accept_session(
+    keys: QueueKeys, session_id: str | None = None, *, lock_ms: int = QUEUES_LOCK
+) -> Call[AcceptedSession]:
     """Lock a session (SessionCannotBeLocked), or the next one that has something to receive."""
-    return _write(replies.accepted_session, "pq_accept_session", keys.state, session_id, lock_ms)
+    words: Words = ("", lock_ms, "next") if session_id is None else (session_id, lock_ms)
+    return _write(replies.accepted_session, "pq_accept_session", keys.state, *words)
 
 
 def renew_session(keys: QueueKeys, session: SessionLock, *, lock_ms: int = QUEUES_LOCK) -> Call[int]:

@@ -10,10 +10,11 @@ import hiredis
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.calls import Call, Words
 from partitionedqueue.broker.library import library_text, must_load
+from partitionedqueue.broker.logins import NO_LOGIN, Credentials, Login
 from partitionedqueue.broker.refusals import error_in, error_of
 from partitionedqueue.broker.replies import Raw
 from partitionedqueue.model import limits
-from partitionedqueue.model.errors import BrokerUnavailable, PartitionedQueueError, QueueFull
+from partitionedqueue.model.errors import BrokerUnavailable, LoginRefused, PartitionedQueueError, QueueFull
 from partitionedqueue.model.placement import BrokerAddress
 
 T = TypeVar("T")
@@ -129,7 +130,8 @@ class _Connection(asyncio.Protocol):
 class BrokerClient:
     """Speaks to one broker from one event loop. Errors as in `blocking.BlockingBroker`.
 
-    Connects when there is something to ask. At most `limits.CALLS_IN_FLIGHT_MAX` calls are in flight; others wait.
+    `login` is asked for the password with each connection, and once more where the broker refuses it. Connects when
+    there is something to ask. At most `limits.CALLS_IN_FLIGHT_MAX` calls are in flight; others wait.
     """
 
     def __init__(
@@ -137,12 +139,11 @@ class BrokerClient:
         address: BrokerAddress,
         *,
         timeout_s: float = limits.CALL_TIMEOUT_S_DEFAULT,
-        username: str | None = None,
-        password: str | None = None,
+        login: Login = NO_LOGIN,
     ) -> None:
         self.address = address
         self._timeout_s = timeout_s
-        self._login = ("AUTH", username or "default", password) if password is not None else None
+        self._login = login
         self._connection: _Connection | None = None
         self._connecting: asyncio.Task[_Connection] | None = None
         self._closed = False
@@ -258,26 +259,33 @@ class BrokerClient:
             task.exception()  # all that waited may have left
 
     async def _connect(self) -> _Connection:
-        loop = asyncio.get_running_loop()
-        connection: _Connection | None = None
         try:
             async with asyncio.timeout(self._timeout_s):
-                _, connection = await loop.create_connection(
-                    lambda: _Connection(self.address, self._timeout_s, self._places.release),
-                    self.address.host,
-                    self.address.port,
-                )
-                if self._login is not None:
-                    await connection.ask(self._login, counted=False)
-                connection.takes_pushes = await self._knows_pushes(connection)
+                credentials = await self._login(None)
+                try:
+                    connection = await self._logged_in(credentials)
+                except LoginRefused:
+                    newer = await self._login(credentials)
+                    if newer == credentials:
+                        raise
+                    connection = await self._logged_in(newer)
         except (OSError, UnicodeError) as error:
-            if connection is not None:
-                connection.drop("it did not let us in")
             why = f"no connection within {self._timeout_s:g} s" if isinstance(error, TimeoutError) else str(error)
             raise BrokerUnavailable(f"broker {self.address} cannot be reached: {why}") from error
-        except BaseException as error:
-            if connection is not None:
-                connection.drop(str(error))
-            raise
         self._connection = connection
+        return connection
+
+    async def _logged_in(self, credentials: Credentials | None) -> _Connection:
+        _, connection = await asyncio.get_running_loop().create_connection(
+            lambda: _Connection(self.address, self._timeout_s, self._places.release),
+            self.address.host,
+            self.address.port,
+        )
+        try:
+            if credentials is not None:
+                await connection.ask(("AUTH", *credentials), counted=False)
+            connection.takes_pushes = await self._knows_pushes(connection)
+        except BaseException:
+            connection.drop("it did not let us in")
+            raise
         return connection

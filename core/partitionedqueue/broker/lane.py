@@ -5,7 +5,6 @@ import itertools
 import uuid
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from partitionedqueue.broker import calls
@@ -42,17 +41,46 @@ class Numbers(NamedTuple):
 _NO_DUPLICATES: Final[frozenset[int]] = frozenset()
 
 
-@dataclass(slots=True, eq=False)
-class Pending:
-    """Messages that go together, and who waits for them. `session`: only others of the same one go along."""
+def _count(batch: "list[Pending]") -> int:
+    return sum([len(pending.stored) for pending in batch])
 
-    stored: list[bytes]
-    fingerprints: bytes
-    keyed: bool
-    session: str | None
-    done: "asyncio.Future[Numbers]"
-    may_be_stored: bool = False
-    refused_by: set[int] = field(default_factory=set)  # partitions that were full
+
+class Pending:
+    """Messages that go together, and who waits for them until when. `session`: only others of the same one go along."""
+
+    __slots__ = (
+        "bytes",
+        "deadline",
+        "done",
+        "fingerprints",
+        "keyed",
+        "lane",
+        "may_be_stored",
+        "refused_by",
+        "session",
+        "stored",
+    )
+
+    def __init__(  # noqa: PLR0917 -- one for each send: names would cost a tenth of it
+        self,
+        stored: list[bytes],
+        fingerprints: bytes,
+        keyed: bool,
+        session: str | None,
+        done: "asyncio.Future[Numbers]",
+        deadline: float,
+        lane: "Lane",
+    ) -> None:
+        self.stored = stored
+        self.bytes = len(stored[0]) if len(stored) == 1 else sum(map(len, stored))
+        self.fingerprints = fingerprints
+        self.keyed = keyed
+        self.session = session
+        self.done = done
+        self.deadline = deadline
+        self.lane = lane  # that it was given to last
+        self.may_be_stored = False
+        self.refused_by: frozenset[int] = frozenset()  # partitions that were full
 
 
 class Lane:
@@ -78,11 +106,10 @@ class Lane:
         self._buffers: dict[str | None, deque[Pending]] = {}  # by session
         self._task: asyncio.Task[None] | None = None
 
-    @property
-    def is_up(self) -> bool:
+    def is_up(self, now: float) -> bool:
         """Not known to be down, and not long in answering; what was down is tried again after a while."""
-        now = asyncio.get_running_loop().time()
-        return self._down_until < now and (self._asked_at is None or now - self._asked_at < limits.SLOW_BROKER_S)
+        asked_at = self._asked_at
+        return self._down_until < now and (asked_at is None or now - asked_at < limits.SLOW_BROKER_S)
 
     @property
     def name(self) -> str:
@@ -91,7 +118,11 @@ class Lane:
 
     def put(self, pending: Pending) -> None:
         """Have something sent."""
-        self._buffers.setdefault(pending.session, deque()).append(pending)
+        pending.lane = self
+        buffer = self._buffers.get(pending.session)
+        if buffer is None:
+            buffer = self._buffers[pending.session] = deque()
+        buffer.append(pending)
         if self._task is None:
             self._task = asyncio.create_task(self._work())
 
@@ -153,7 +184,7 @@ class Lane:
                 buffer.popleft()
                 continue
             messages += len(head.stored)
-            size += sum(map(len, head.stored))
+            size += head.bytes
             if batch and (messages > limits.SEND_BATCH_MESSAGES_MAX or size > limits.SEND_BATCH_BYTES_MAX):
                 break
             batch.append(buffer.popleft())
@@ -172,9 +203,7 @@ class Lane:
         delay, unsure = limits.RECONNECT_DELAY_S_MIN, False
         while batch:
             if call is None or not unsure:
-                stored = [one for pending in batch for one in pending.stored]
-                prints = b"".join([pending.fingerprints for pending in batch])
-                call = self._call(stored, prints, batch[0].session, number)
+                call = self._call(batch, number)
             try:
                 result = await self._attempt(batch, call)
             except QueueFull as error:
@@ -192,14 +221,17 @@ class Lane:
             await asyncio.sleep(delay)
             delay = min(delay * 2, limits.RECONNECT_DELAY_S_MAX)
 
-    def _call(self, stored: list[bytes], fingerprints: bytes, session: str | None, number: int) -> Call[SendResult]:
+    def _call(self, batch: list[Pending], number: int) -> Call[SendResult]:
         """Larger batches go past Lua, to where the tail is thought to be; not for a while where others move it, too."""
+        stored = [one for pending in batch for one in pending.stored]
+        fingerprints = b"".join([pending.fingerprints for pending in batch])
         self._plain_sends = max(0, self._plain_sends - 1)
         if (
             not self._client.takes_pushes
             or self._plain_sends
-            or sum(map(len, stored)) < limits.PUSHED_BYTES_MIN
-            or any(map(stored_message.is_scheduled, stored))
+            or sum([pending.bytes for pending in batch]) < limits.PUSHED_BYTES_MIN
+            or len(stored) > limits.PUSHED_MESSAGES_MAX
+            or stored_message.are_scheduled(stored)
         ):
             return calls.send(self._keys, stored, sender=self._id, number=number, fingerprints=fingerprints)
         return calls.send_pushed(
@@ -209,13 +241,13 @@ class Lane:
             sender=self._id,
             number=number,
             fingerprints=fingerprints,
-            session=session or "",
+            session=batch[0].session or "",
         )
 
     async def _attempt(self, batch: list[Pending], call: Call[SendResult]) -> SendResult:
         self._asked_at = asyncio.get_running_loop().time()
         before = [pending.may_be_stored for pending in batch]
-        count = sum(len(pending.stored) for pending in batch)
+        count = _count(batch)
         self._under_way += count
         for pending in batch:
             pending.may_be_stored = True
@@ -232,16 +264,26 @@ class Lane:
 
     def _settle(self, batch: list[Pending], result: SendResult) -> None:
         self._down_until = 0.0
-        local, place = result.first, 0
+        local = result.first
         if local:
             if self._tail and local > self._tail + self._under_way + 1:
                 self._plain_sends = limits.SENDS_AFTER_A_WRONG_GUESS  # somebody else sends here, too
-            self._tail = local + sum(len(pending.stored) for pending in batch) - len(result.duplicates) - 1
-        dropped = frozenset(result.duplicates)
+            self._tail = local + _count(batch) - len(result.duplicates) - 1
+        if result.duplicates:
+            self._settle_some(batch, local, frozenset(result.duplicates))
+            return
         for pending in batch:
-            count, mine = len(pending.stored), _NO_DUPLICATES
-            if dropped:
-                mine = frozenset(n for n in range(count) if place + n in dropped)
+            if not pending.done.done():
+                pending.done.set_result(Numbers(self.partition, local, _NO_DUPLICATES))
+            if local:
+                local += len(pending.stored)
+
+    def _settle_some(self, batch: list[Pending], local: int, dropped: frozenset[int]) -> None:
+        """Settle a batch of which those at some places were dropped."""
+        place = 0
+        for pending in batch:
+            count = len(pending.stored)
+            mine = frozenset(n for n in range(count) if place + n in dropped)
             if not pending.done.done():
                 pending.done.set_result(Numbers(self.partition, local if len(mine) < count else 0, mine))
             local += count - len(mine) if local else 0
@@ -250,7 +292,7 @@ class Lane:
     def _settle_full(self, batch: list[Pending], error: QueueFull) -> None:
         """Refused before anything was stored: a keyless message tries every other partition once, a keyed one fails."""
         for pending in batch:
-            pending.refused_by.add(self.partition)
+            pending.refused_by |= {self.partition}
             lane = None if pending.keyed else self._another(pending.refused_by)
             if lane is None:
                 self._fail([pending], error)
@@ -264,9 +306,10 @@ class Lane:
         elif all(pending.done.done() for pending in batch):
             batch.clear()
         buffer = self._buffers.get(None, deque())  # a message of a session has a key
+        now = asyncio.get_running_loop().time()
         for source in (buffer,) if unsure else (batch, buffer):
             for pending in [p for p in source if not p.keyed]:
                 lane = self._another(pending.refused_by)
-                if lane is not None and lane is not self and lane.is_up:
+                if lane is not None and lane is not self and lane.is_up(now):
                     source.remove(pending)
                     lane.put(pending)

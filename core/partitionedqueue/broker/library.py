@@ -24,10 +24,11 @@ def _folder() -> Path:
 
 @cache
 def library_text() -> str:
-    """The library as one text, for FUNCTION LOAD: library.lua, each `--@include` line replaced by its file, in a block.
+    """The library as one text, for FUNCTION LOAD: library.lua, each `--@include` line replaced by its file, a function.
 
     What a file defines at the margin without `local` is shared: it is declared before all files, so they may refer to
-    each other. Everything else is the file's own; a chunk of Lua has 200 local variables at most.
+    each other. Everything else is the file's own. A function of Lua has 200 local variables at most, and uses up to 60
+    of those around it.
     """
     functions = _folder() / "functions"
     top = (functions / "library.lua").read_text(encoding="utf-8")
@@ -40,7 +41,11 @@ def library_text() -> str:
         raise ValueError("two files of the library share the same name")
     first = top.index("--@include")
     declared = f"local {', '.join(shared)}\n"
-    return top[:first] + declared + _INCLUDE.sub(lambda match: f"do\n{files[match[1]]}end\n", top[first:])
+    return (
+        top[:first]
+        + declared
+        + _INCLUDE.sub(lambda match: f"do local file = function()\n{files[match[1]]}end file() end\n", top[first:])
+    )
 
 
 def _constant(name: str, pattern: str) -> str:

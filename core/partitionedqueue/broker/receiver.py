@@ -153,13 +153,13 @@ class PartitionReceiver:
         return await _awaited(self.want(most=most, lock_ms=lock_ms, session=session, patient=wait_s > 0), wait_s)
 
     async def accept_session(
-        self, session_id: str = "", *, lock_ms: int = QUEUES_LOCK, wait_s: float = 0.0
+        self, session_id: str | None = None, *, lock_ms: int = QUEUES_LOCK, wait_s: float = 0.0
     ) -> AcceptedSession:
         """Lock a session: the one named, at once (SessionCannotBeLocked), or the next that has something to receive.
 
         For the next one it waits up to `wait_s`; `session` is None where there was none. Errors as in `receive`.
         """
-        if session_id:
+        if session_id is not None:
             return await self._accept(session_id, lock_ms)
         return await _awaited(self.want_session(lock_ms=lock_ms, patient=wait_s > 0), wait_s)
 

@@ -10,10 +10,11 @@ from typing import Final
 from partitionedqueue.broker.client import BrokerClient
 from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.broker.lane import Lane, Numbers, Pending
-from partitionedqueue.model import duplicates, limits, partitioning, stored_message
+from partitionedqueue.model import duplicates, limits, partitioning
 from partitionedqueue.model.errors import BrokerUnavailable, InvalidMessage, MessageNotFound
 from partitionedqueue.model.identifiers import SequenceNumber, sequence_number, split_sequence_number
 from partitionedqueue.model.message import Message
+from partitionedqueue.model.storable import Storable, storable
 
 _LATE_CHECK_S: Final = 0.1
 
@@ -43,7 +44,7 @@ class QueueSender:
         self._lanes = [Lane(partition, client, keys, self.next_lane) for partition, client in enumerate(clients)]
         self._turn = itertools.count(random.randrange(max(1, len(clients))))  # many short programs spread, too
         self._closed = False
-        self._waiting: list[tuple[float, Pending, Lane]] = []
+        self._waiting: list[Pending] = []
         self._watch: asyncio.TimerHandle | None = None
 
     async def send(self, message: Message) -> SequenceNumber | None:
@@ -59,7 +60,7 @@ class QueueSender:
 
         None and errors: as `send`, and BatchKeyConflict.
         """
-        numbers = await self._store(messages)
+        numbers = await self.submit([storable(message) for message in messages])
         return sequence_number(numbers.partition, numbers.first) if numbers.first else None
 
     async def schedule(self, messages: Sequence[Message], at_ms: int) -> list[SequenceNumber | None]:
@@ -68,7 +69,40 @@ class QueueSender:
         When its time has come a message is given a new number. None and errors: as `send_batch`.
         """
         scheduled = [dataclasses.replace(message, scheduled_enqueue_time_ms=at_ms) for message in messages]
-        return (await self._store(scheduled)).each(len(scheduled))
+        return (await self.submit([storable(message) for message in scheduled])).each(len(scheduled))
+
+    def submit(self, messages: Sequence[Storable], *, within_s: float | None = None) -> "asyncio.Future[Numbers]":
+        """Have a batch stored, all or none, in one partition, within the operation timeout or a time of one's own.
+
+        Raises InvalidMessage, BatchKeyConflict, and BrokerUnavailable where the sender is closed; the future has the
+        numbers, or BrokerUnavailable (`outcome_unknown` where it may be stored all the same), or the broker's refusal.
+        """
+        if not messages:
+            raise InvalidMessage("a batch has at least one message")
+        if self._closed:
+            raise BrokerUnavailable("the sender is closed")
+        if len(messages) == 1:
+            key = partitioning.partition_key_of(messages[0], requires_duplicate_detection=self._detects)
+        else:
+            key = partitioning.key_of_batch(messages, requires_duplicate_detection=self._detects)
+        lane = self.next_lane() if key is None else self._lanes[partitioning.partition_of(key, len(self._lanes))]
+        if lane is None:
+            raise BrokerUnavailable("this queue has no partitions")
+        loop = asyncio.get_running_loop()
+        pending = Pending(
+            [message.stored for message in messages],
+            duplicates.fingerprints(messages) if self._detects else b"",
+            key is not None,
+            messages[0].session_id if self._has_sessions else None,
+            loop.create_future(),
+            loop.time() + (self._timeout_s if within_s is None else within_s),
+            lane,
+        )
+        self._waiting.append(pending)
+        if self._watch is None:
+            self._watch = loop.call_later(_LATE_CHECK_S, self._tell_the_late)
+        lane.put(pending)
+        return pending.done
 
     async def cancel_scheduled(self, numbers: Iterable[int]) -> None:
         """Remove scheduled messages before their time; in each partition all of them or none.
@@ -92,33 +126,14 @@ class QueueSender:
             if isinstance(outcome, BaseException):
                 raise outcome
 
-    async def _store(self, messages: Sequence[Message]) -> Numbers:
-        if not messages:
-            raise InvalidMessage("a batch has at least one message")
-        key = partitioning.key_of_batch(messages, requires_duplicate_detection=self._detects)
-        stored = [stored_message.encode(message) for message in messages]
-        fingerprints = duplicates.fingerprints(messages) if self._detects else b""
-        session = messages[0].session_id if self._has_sessions else None
-        if self._closed:
-            raise BrokerUnavailable("the sender is closed")
-        loop = asyncio.get_running_loop()
-        pending = Pending(stored, fingerprints, key is not None, session, loop.create_future())
-        lane = self.next_lane() if key is None else self._lanes[partitioning.partition_of(key, self.partitions)]
-        if lane is None:
-            raise BrokerUnavailable("this queue has no partitions")
-        self._waiting.append((loop.time() + self._timeout_s, pending, lane))
-        if self._watch is None:
-            self._watch = loop.call_later(_LATE_CHECK_S, self._tell_the_late)
-        lane.put(pending)
-        return await pending.done
-
     def _tell_the_late(self) -> None:
         """One timer for all: a timer a message would cost a tenth of sending it."""
         loop = asyncio.get_running_loop()
-        self._waiting = [entry for entry in self._waiting if not entry[1].done.done()]
-        for deadline, pending, lane in self._waiting:
-            if deadline <= loop.time():
-                words = f"{lane.name} is down: not stored within {self._timeout_s:g} s"
+        now = loop.time()
+        self._waiting = [pending for pending in self._waiting if not pending.done.done()]
+        for pending in self._waiting:
+            if pending.deadline <= now:
+                words = f"{pending.lane.name} is down: not stored in time"
                 pending.done.set_exception(BrokerUnavailable(words, outcome_unknown=pending.may_be_stored))
         self._watch = loop.call_later(_LATE_CHECK_S, self._tell_the_late) if self._waiting else None
 
@@ -129,12 +144,13 @@ class QueueSender:
 
     def next_lane(self, refused_by: Collection[int] = ()) -> Lane | None:
         """Round-robin over those that were not full, passing over what is down; None where all were full."""
+        now = asyncio.get_running_loop().time()
         turn, otherwise = next(self._turn), None
-        for place in range(len(self._lanes)):
-            lane = self._lanes[(turn + place) % len(self._lanes)]
+        for place in range(turn, turn + len(self._lanes)):
+            lane = self._lanes[place % len(self._lanes)]
             if lane.partition in refused_by:
                 continue
-            if lane.is_up:
+            if lane.is_up(now):
                 return lane
             otherwise = otherwise or lane
         return otherwise

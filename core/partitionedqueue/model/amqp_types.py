@@ -1,10 +1,12 @@
-"""AMQP 1.0's primitive types (§1.6), as bytes: what the sections of a stored message are made of."""
+"""AMQP 1.0's types (§1.6), as bytes: what the sections of a stored message are made of."""
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from decimal import Context, Decimal
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
+from partitionedqueue.model import limits
 from partitionedqueue.model.errors import InvalidMessage
 
 
@@ -26,6 +28,13 @@ class UInt(int):
     __slots__ = ()
 
 
+class Described(NamedTuple):
+    """A value with a descriptor that says what it means (§1.2), as .NET writes its TimeSpan."""
+
+    descriptor: Any
+    value: Any
+
+
 NULL: Final = b"\x40"
 _INT32, _INT64 = 2**31, 2**63
 
@@ -45,7 +54,7 @@ def _encode_text(value: str) -> bytes:
         raise InvalidMessage(f"{value!r} cannot be written as text: {error.reason}") from error
 
 
-def encode_value(value: object) -> bytes:  # noqa: PLR0911 -- a case for each type
+def encode_value(value: object) -> bytes:  # noqa: C901, PLR0911 -- a case for each type
     """Encode one value; an int becomes a long, whatever its size, as Service Bus' own clients expect.
 
     Raises InvalidMessage for a value that AMQP has no simple type for.
@@ -71,6 +80,8 @@ def encode_value(value: object) -> bytes:  # noqa: PLR0911 -- a case for each ty
             return _sized(0xA0, 0xB0, value)
         case UUID():
             return b"\x98" + value.bytes
+        case Described():
+            return b"\x00" + encode_value(value.descriptor) + encode_value(value.value)
     raise InvalidMessage(f"a property cannot hold {value!r}; give text, a number, true or false, bytes or a UUID")
 
 
@@ -100,6 +111,28 @@ def _unpacker(code: str) -> Callable[[bytes], Any]:
     return lambda content: layout.unpack(content)[0]
 
 
+_EXACT: Final = Context(prec=40, Emin=-10_000, Emax=10_000)
+
+
+def _decimal(content: bytes) -> Decimal:
+    """IEEE 754-2008, with a binary integer for the coefficient (§1.6.13 to §1.6.15)."""
+    bits = len(content) * 8
+    exponent_bits = {32: 8, 64: 10, 128: 14}[bits]
+    number = int.from_bytes(content)
+    sign, rest = number >> bits - 1, number & (1 << bits - 1) - 1
+    if rest >> bits - 5 == 0b1111:
+        return Decimal(("-" if sign else "") + ("NaN" if rest >> bits - 6 & 1 else "Infinity"))
+    width = bits - 1 - exponent_bits
+    if rest >> bits - 3 == 0b11:  # a large coefficient: its three upper bits are 100, and not written
+        width -= 2
+        coefficient = 0b100 << width | rest & (1 << width) - 1
+    else:
+        coefficient = rest & (1 << width) - 1
+    exponent = rest >> width & (1 << exponent_bits) - 1
+    bias = {32: 101, 64: 398, 128: 6176}[bits]
+    return Decimal(-coefficient if sign else coefficient).scaleb(exponent - bias, _EXACT)
+
+
 _FIXED: Final[Mapping[int, tuple[int, Callable[[bytes], Any]]]] = {
     0x40: (0, lambda _: None),
     0x41: (0, lambda _: True),
@@ -120,10 +153,13 @@ _FIXED: Final[Mapping[int, tuple[int, Callable[[bytes], Any]]]] = {
     0x71: (4, _unpacker("i")),
     0x72: (4, _unpacker("f")),
     0x73: (4, lambda content: content.decode("utf-32-be")),
+    0x74: (4, _decimal),
     0x80: (8, _unpacker("Q")),
     0x81: (8, _unpacker("q")),
     0x82: (8, _unpacker("d")),
     0x83: (8, lambda content: Timestamp(int.from_bytes(content, signed=True))),
+    0x84: (8, _decimal),
+    0x94: (16, _decimal),
     0x98: (16, lambda content: UUID(bytes=bytes(content))),
 }
 _VARIABLE: Final[Mapping[int, tuple[int, Callable[[bytes], Any]]]] = {
@@ -134,49 +170,97 @@ _VARIABLE: Final[Mapping[int, tuple[int, Callable[[bytes], Any]]]] = {
     0xA3: (1, lambda content: Symbol(content.decode("ascii"))),
     0xB3: (4, lambda content: Symbol(content.decode("ascii"))),
 }
-_COMPOUND: Final = {0xC0: 1, 0xD0: 4, 0xC1: 1, 0xD1: 4}
+_LISTS: Final = {0xC0: 1, 0xD0: 4}
+_MAPS: Final = {0xC1: 1, 0xD1: 4}
+_ARRAYS: Final = {0xE0: 1, 0xF0: 4}
+_DESCRIBED: Final = 0x00
 _DEPTH_MAX: Final = 16
+WIDTHS: Final = bytes(0 if code == 0x73 or code not in _FIXED else 1 + _FIXED[code][0] for code in range(256))
+"""The bytes of a value, with its format code, by that code; 0 where that alone does not say that it is one."""
 
 
-def decode_value(data: bytes, at: int, depth: int = 0) -> tuple[Any, int]:
+def decode_value(data: bytes, at: int) -> tuple[Any, int]:
     """The value at `at`, and where the next one begins. Raises InvalidMessage for bytes that are no AMQP."""
     try:
-        code = data[at]
-        if code in _FIXED:
-            size, parse = _FIXED[code]
-            content = data[at + 1 : at + 1 + size]
-            if len(content) < size:
-                raise IndexError
-            return parse(content), at + 1 + size
-        if code in _VARIABLE:
-            width, parse = _VARIABLE[code]
-            start = at + 1 + width
-            end = start + int.from_bytes(data[at + 1 : start])
-            if end > len(data):
-                raise IndexError
-            return parse(data[start:end]), end
-        if code in _COMPOUND and depth < _DEPTH_MAX:
-            return _decode_compound(data, at, depth)
-    except (IndexError, UnicodeDecodeError, struct.error) as error:
+        return _decode(data, at, 0)
+    except (IndexError, TypeError, UnicodeDecodeError, struct.error) as error:  # TypeError: a key that cannot be one
         raise InvalidMessage(f"the AMQP value at byte {at} is cut short or malformed") from error
-    raise InvalidMessage(f"the AMQP value at byte {at} has the unknown format code 0x{code:02x}")
 
 
-def _decode_compound(data: bytes, at: int, depth: int) -> tuple[Any, int]:
-    width = _COMPOUND[data[at]]
-    start = at + 1 + width
-    end = start + int.from_bytes(data[at + 1 : start])
+def _decode(data: bytes, at: int, depth: int) -> tuple[Any, int]:
+    code = data[at]
+    if code == _DESCRIBED and depth < _DEPTH_MAX:
+        descriptor, place = _decode(data, at + 1, depth + 1)
+        value, end = _decode(data, place, depth + 1)
+        return Described(descriptor, value), end
+    return _decode_as(data, at + 1, code, depth)
+
+
+def _decode_as(data: bytes, at: int, code: int, depth: int) -> tuple[Any, int]:
+    """The value at `at`, whose format code stands elsewhere."""
+    if code in _FIXED:
+        size, parse = _FIXED[code]
+        content = data[at : at + size]
+        if len(content) < size:
+            raise IndexError
+        return parse(content), at + size
+    if code in _VARIABLE:
+        width, parse = _VARIABLE[code]
+        start = at + width
+        end = start + int.from_bytes(data[at:start])
+        if start > len(data) or end > len(data):
+            raise IndexError
+        return parse(data[start:end]), end
+    if depth < _DEPTH_MAX:
+        if code in _LISTS:
+            return _decode_items(data, at, _LISTS[code], depth)
+        if code in _MAPS:
+            items, end = _decode_items(data, at, _MAPS[code], depth)
+            if len(items) % 2:
+                raise IndexError
+            return dict(zip(items[::2], items[1::2], strict=True)), end
+        if code in _ARRAYS:
+            return _decode_array(data, at, _ARRAYS[code], depth)
+    raise InvalidMessage(f"an AMQP value at byte {at - 1} has the format code 0x{code:02x}, unknown or nested too deep")
+
+
+def _extent(data: bytes, at: int, width: int) -> tuple[int, int, int]:
+    """How many items a list, map or array has, where they begin, and where they end."""
+    start = at + width
+    end = start + int.from_bytes(data[at:start])
     count = int.from_bytes(data[start : start + width])
-    if end > len(data) or count > end - start:
+    if start + width > end or end > len(data):
         raise IndexError
-    items, place = [], start + width
+    return count, start + width, end
+
+
+def _decode_items(data: bytes, at: int, width: int, depth: int) -> tuple[list[Any], int]:
+    count, place, end = _extent(data, at, width)
+    if count > end - place:
+        raise IndexError
+    items = []
     for _ in range(count):
-        item, place = decode_value(data, place, depth + 1)
+        item, place = _decode(data, place, depth + 1)
         items.append(item)
     if place != end:
         raise IndexError
-    if data[at] in (0xC1, 0xD1):
-        if count % 2:
-            raise IndexError
-        return dict(zip(items[::2], items[1::2], strict=True)), end
+    return items, end
+
+
+def _decode_array(data: bytes, at: int, width: int, depth: int) -> tuple[list[Any], int]:
+    """Items of one type (§1.6.24): its format code, and a descriptor, stand once, before all of them."""
+    count, place, end = _extent(data, at, width)
+    descriptor, described = None, data[place] == _DESCRIBED
+    if described:
+        descriptor, place = _decode(data, place + 1, depth + 1)
+    code = data[place]
+    place += 1
+    if count > max(end - place, limits.EMPTY_ARRAY_ITEMS_MAX):
+        raise IndexError
+    items: list[Any] = []
+    for _ in range(count):
+        item, place = _decode_as(data, place, code, depth + 1)
+        items.append(Described(descriptor, item) if described else item)
+    if place != end:
+        raise IndexError
     return items, end

@@ -9,13 +9,13 @@ from hashlib import blake2b
 from typing import Final
 
 from partitionedqueue.model import limits
-from partitionedqueue.model.message import Message
+from partitionedqueue.model.partitioning import Keyed
 
 NOT_DETECTED: Final = bytes(limits.FINGERPRINT_BYTES)
 """Stands for a message without a MessageId, which is nobody's duplicate."""
 
 
-def fingerprint(message: Message) -> bytes:
+def fingerprint(message: Keyed) -> bytes:
     """The 12 bytes that a broker remembers a message by; NOT_DETECTED where it has no MessageId."""
     if message.message_id is None:
         return NOT_DETECTED
@@ -24,6 +24,6 @@ def fingerprint(message: Message) -> bytes:
     return blake2b(text, digest_size=limits.FINGERPRINT_BYTES).digest()
 
 
-def fingerprints(messages: Iterable[Message]) -> bytes:
+def fingerprints(messages: Iterable[Keyed]) -> bytes:
     """The fingerprints of a batch's messages, one after the other, as pq_send takes them."""
     return b"".join(map(fingerprint, messages))

@@ -3,11 +3,14 @@
 from typing import Final
 
 # Azure Service Bus quotas.
-MESSAGE_BYTES_MAX: Final = 256 * 1024  # a message, as stored, in a partitioned entity
+MESSAGE_BYTES_MAX: Final = 256 * 1024  # a message in a partitioned entity
+MESSAGE_BYTES_MAX_CONVENTIONAL: Final = 1024 * 1024  # and in one that is not
 MESSAGE_ID_CHARACTERS_MAX: Final = 128
 SESSION_ID_CHARACTERS_MAX: Final = 128
 PARTITION_KEY_CHARACTERS_MAX: Final = 128
 HEADER_BYTES_MAX: Final = 64 * 1024  # properties and application properties together
+EMPTY_ARRAY_ITEMS_MAX: Final = 1_024  # of an AMQP array whose items take no bytes: so few could be four billion
+BATCHED_MESSAGES_MAX: Final = 4_000  # in one batch: what a broker takes in one call (pq_send)
 ENTITY_NAME_CHARACTERS_MAX: Final = 260
 LOCK_DURATION_MS_MIN: Final = 5_000
 LOCK_DURATION_MS_MAX: Final = 300_000
@@ -88,4 +91,5 @@ SWEEP_RUNG_S: Final = 1.0  # and of one whose channel rings: so late at most is 
 SWEEPS_AT_ONCE_MAX: Final = 64  # queues of one broker
 LAYOUT_WITH_PUSHES: Final = 2  # the first layout whose library takes in what is pushed past Lua
 SENDS_AFTER_A_WRONG_GUESS: Final = 16  # go through Lua: a push to the wrong place costs more than it saves
+PUSHED_MESSAGES_MAX: Final = 1_024  # in one such call
 PUSHED_BYTES_MIN: Final = 4096  # sends of so much go past Lua: below, a call more costs what they save

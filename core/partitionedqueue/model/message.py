@@ -12,11 +12,29 @@ PropertyValue: TypeAlias = str | int | float | bool | bytes | UUID | None
 """What an application property may hold (AMQP 1.0 §3.2.5: simple types only)."""
 
 
-def _check_text(name: str, value: str) -> None:
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidMessage(f"{name} has a half of a surrogate pair in it, which is no character") from error
+def _check_text(name: str, value: str, characters_most: int) -> None:
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidMessage(f"{name} has a half of a surrogate pair in it, which is no character") from error
+    if len(value) > characters_most:
+        raise InvalidMessage(f"{name} has {len(value)} characters; at most {characters_most} are allowed")
+
+
+def check_keys(message_id: str | None, session_id: str | None, partition_key: str | None) -> None:
+    """Raises InvalidMessage for one that is too long or no text, PartitionKeyConflict where the keys differ."""
+    if session_id is not None and partition_key is not None and session_id != partition_key:
+        raise PartitionKeyConflict(
+            f"SessionId '{session_id}' and PartitionKey '{partition_key}' differ; "
+            "leave PartitionKey out, or make it the same"
+        )
+    if message_id is not None:
+        _check_text("MessageId", message_id, limits.MESSAGE_ID_CHARACTERS_MAX)
+    if session_id is not None:
+        _check_text("SessionId", session_id, limits.SESSION_ID_CHARACTERS_MAX)
+    if partition_key is not None:
+        _check_text("PartitionKey", partition_key, limits.PARTITION_KEY_CHARACTERS_MAX)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,20 +61,7 @@ class Message:
     def __post_init__(self) -> None:
         if not isinstance(self.body, bytes):
             raise InvalidMessage(f"a body is bytes, not {type(self.body).__name__}; encode text first")
-        for name, value, most in (
-            ("MessageId", self.message_id, limits.MESSAGE_ID_CHARACTERS_MAX),
-            ("SessionId", self.session_id, limits.SESSION_ID_CHARACTERS_MAX),
-            ("PartitionKey", self.partition_key, limits.PARTITION_KEY_CHARACTERS_MAX),
-        ):
-            if value is not None and not value.isascii():
-                _check_text(name, value)
-            if value is not None and len(value) > most:
-                raise InvalidMessage(f"{name} has {len(value)} characters; at most {most} are allowed")
-        if None not in (self.session_id, self.partition_key) and self.session_id != self.partition_key:
-            raise PartitionKeyConflict(
-                f"SessionId '{self.session_id}' and PartitionKey '{self.partition_key}' differ; "
-                "leave PartitionKey out, or make it the same"
-            )
+        check_keys(self.message_id, self.session_id, self.partition_key)
         for name, number in (
             ("TimeToLive", self.time_to_live_ms),
             ("ScheduledEnqueueTimeUtc", self.scheduled_enqueue_time_ms),

@@ -1,18 +1,34 @@
 """Which partition a message goes to (the article's "Using partition keys"; docs/reference/partitioning.md)."""
 
 from collections.abc import Iterable
+from typing import Protocol
 
 import xxhash
 
 from partitionedqueue.model.errors import BatchKeyConflict
 from partitionedqueue.model.identifiers import PartitionId
-from partitionedqueue.model.message import Message
 
 SEED = 42  # Spark SQL's xxhash64() has this seed: a job can route with a built-in function
 
 
-def partition_key_of(message: Message, *, requires_duplicate_detection: bool = False) -> str | None:
-    """The key that decides: SessionId, else PartitionKey, else MessageId where duplicates are detected."""
+class Keyed(Protocol):
+    """What of a message says where it goes: a Message, or a Storable."""
+
+    @property
+    def message_id(self) -> str | None:
+        """Service Bus' MessageId."""
+
+    @property
+    def session_id(self) -> str | None:
+        """Service Bus' SessionId."""
+
+    @property
+    def partition_key(self) -> str | None:
+        """Service Bus' PartitionKey."""
+
+
+def partition_key_of(message: Keyed, *, requires_duplicate_detection: bool = False) -> str | None:
+    """The key that decides: SessionId, else PartitionKey, else MessageId where duplicates are detected. '' is one."""
     if message.session_id is not None:
         return message.session_id
     if message.partition_key is not None:
@@ -28,7 +44,7 @@ def partition_of(key: str, partitions: int) -> PartitionId:
     return PartitionId((xxhash.xxh64_intdigest(key.encode(), SEED) >> 32) % partitions)
 
 
-def key_of_batch(messages: Iterable[Message], *, requires_duplicate_detection: bool = False) -> str | None:
+def key_of_batch(messages: Iterable[Keyed], *, requires_duplicate_detection: bool = False) -> str | None:
     """The one key of a batch's messages, or None. Raises BatchKeyConflict where they have two."""
     keys = {partition_key_of(m, requires_duplicate_detection=requires_duplicate_detection) for m in messages}
     if len(keys) > 1:

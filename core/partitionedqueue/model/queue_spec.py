@@ -111,6 +111,11 @@ class QueueSpec:
         return self.partitions * self.partition_gb * 1024
 
     @property
+    def message_bytes_max(self) -> int:
+        """How large a message may be, as stored (Azure's quotas)."""
+        return limits.MESSAGE_BYTES_MAX if self.enable_partitioning else limits.MESSAGE_BYTES_MAX_CONVENTIONAL
+
+    @property
     def volume_size(self) -> str:
         """The volume of one partition, as a quantity."""
         return self.storage.size or quantities.gibibytes(placement.volume_bytes(self.partition_gb))
