@@ -32,16 +32,16 @@ says later is given to whoever wants it by then, or back."""
 LINGER_S: Final = 30.0
 """What is known of the partitions is kept for so long without receivers: one that comes back need not ask them all."""
 
-DRAIN_S_MAX: Final = 1.0
+FAN_IN_DRAIN_S_MAX: Final = 1.0
 """A partition that does not answer keeps no drain waiting longer: clients give a link up that is not drained soon."""
 
 DELETED_KEPT_S: Final = 5.0
 """What was deleted for a receiver that left is kept for the next one; after this it is put back into the queue."""
 
-COMPLETE_AGAIN_S_MAX: Final = 30.0
-"""A complete whose outcome is unknown is repeated for so long."""
+SETTLE_S_MAX: Final = 15.0
+"""A partition that is away is waited for so long when something is settled: then the client hears that it may retry."""
 
-CLOSE_S_MAX: Final = 5.0
+ENTITIES_CLOSE_S_MAX: Final = 5.0
 """At the end, what is under way to nobody is given back within this; then its locks are left to expire."""
 
 PEEKS_AT_ONCE_MAX: Final = 16
@@ -75,7 +75,7 @@ FROZEN_S_MIN: Final = 300.0
 """A source that has tried nothing for so long is stuck: every wait above is shorter. Then /healthz says so."""
 
 # A folder.
-FOLDER_POLL_S: Final = 1.0
+FOLDER_POLL_S: Final = 0.25
 """How often its files are looked at."""
 
 MANIFEST_BYTES_MAX: Final = 16 << 20
@@ -97,10 +97,10 @@ IDLE_S_MAX: Final = 75.0
 DRAIN_S_DEFAULT: Final = 5.0
 """After SIGTERM /readyz says no for so long, while all else is answered: Services must leave this gateway out first."""
 
-DRAIN_S_MAX: Final = 300.0
+DRAIN_S_TOLD_MAX: Final = 300.0
 
 END_S_MAX: Final = 15.0
-"""Then nothing new is taken, and what is under way has so long. With the drain it stays below a pod's 30 s of grace."""
+"""Then nothing new is taken, and AMQP's conversations have so long, then HTTP's requests. The chart's grace is longer."""
 
 NAME_LOOKUPS_AT_ONCE_MAX: Final = 32
 """Threads: one that waits for the name of a broker must not keep all others waiting."""
@@ -128,8 +128,17 @@ GREETING_S_MAX: Final = 20.0
 GREETINGS_MAX: Final = 1_000
 """Connections that have said nothing yet; when there are more, the one that has been silent longest is closed."""
 
-DOOR_CONNECTIONS_MAX: Final = 6_000
-"""Of all kinds in one process; further ones are closed as they come. Azure takes 5,000 for a namespace."""
+AMQP_CONNECTIONS_MAX: Final = 5_000
+"""In one process; further ones are closed as they come. Azure takes so many for a namespace."""
+
+ACCEPTED_AT_ONCE_MAX: Final = 64
+"""In one turn of the loop, so that those who are being served do not wait for those who knock."""
+
+ACCEPT_AGAIN_S: Final = 0.5
+"""When there are no file descriptors left."""
+
+FLUSH_S_MAX: Final = 10.0
+"""For a peer to take what was written before its connection was closed."""
 
 WRITE_BUFFER_BYTES_MAX: Final = 1 << 20
 """What waits for a peer before its conversation is asked to pause: one frame of the largest size that SDKs offer."""
@@ -140,6 +149,9 @@ STALLED_S_MAX: Final = 60.0
 WEBSOCKET_MESSAGE_BYTES_MAX: Final = 4 << 20
 """AMQP's frames in one message; clients send one or a few at a time, of at most 1 MiB each."""
 
+WEBSOCKET_PIECE_BYTES: Final = 1 << 15
+"""Sent in one message: AMQP's frames may lie across several, and small ones suit every client's buffers."""
+
 PROCESSES_MAX: Final = 64
 """On one machine, on the same ports."""
 
@@ -149,3 +161,122 @@ PROCESS_RESTART_S_MAX: Final = 10.0
 
 PROCESS_STEADY_S: Final = 30.0
 """One that has run for so long begins anew with the first."""
+
+# AMQP: what one client may keep busy (the engine's own bounds stand beside it).
+TOKENS_MAX: Final = 1_000
+"""Audiences that one connection has claims for: SDKs put one for each entity and its management node."""
+
+SENDS_GRANTED: Final = 1_000
+"""Messages that a link may have sent and not yet heard of; Azure grants as many."""
+
+CONNECTION_SENDS_BYTES_MAX: Final = 16 << 20
+"""Of one connection's messages that are not stored yet: nothing more is read from it until half of them are."""
+
+SENDS_BYTES_MAX: Final = 256 << 20
+"""Of all connections of a process together."""
+
+SENDS_BYTES_SHARE: Final = 1 << 18
+"""So much a connection may have under way all the same: one message of the largest size never stops."""
+
+RECEIVES_WANTED_MAX: Final = 1_000
+"""Messages that a link has asked its entity for at a time, whatever credit its client gave."""
+
+RECEIVES_BYTES_WANTED: Final = 4 << 20
+"""What those may come to, by the size of the messages that came before."""
+
+REQUESTS_AT_ONCE: Final = 100
+"""Requests to one management node that are under way; a client that has so many has no credit for another."""
+
+ANSWERS_KEPT_MAX: Final = 200
+"""Answers of a link whose client gave no credit for them; beyond that the link is detached."""
+
+AMQP_OPERATION_S_MAX: Final = 60.0
+"""What clients wait for by default, and Azure at most."""
+
+ACCEPT_SESSION_S_DEFAULT: Final = 65.0
+"""How long the next session is waited for where the client does not say; Azure's time."""
+
+ACCEPT_SESSION_S_MAX: Final = 300.0
+"""And at most, where it does."""
+
+DRAIN_SENDS_S_MAX: Final = 8.0
+"""At the end, what is being stored is waited for so long, so that its sender is told: half of END_S_MAX."""
+
+DRAIN_LOOK_S: Final = 0.02
+"""How often it is looked whether that is done."""
+
+CLAIMS_LOOK_S_MAX: Final = 3_600.0
+"""How far ahead a timer for the end of a client's claims is set: a token may be good for years."""
+
+PEER_CLOSE_S_MAX: Final = 2.0
+"""Then the peer has so long to answer the close."""
+
+# AMQP frames and what they hold.
+AMQP_FRAME_BYTES_MAX: Final = 262_144
+"""What a peer is told of: a message of a partitioned entity's largest size and its frame's head are two of them."""
+
+AMQP_GREETING_FRAME_BYTES_MAX: Final = 16_384
+"""Of frames before the connection is open (AMQP says 512; SDKs put their properties into open)."""
+
+AMQP_NESTING_MAX: Final = 16
+"""Lists, maps, arrays and descriptions within each other; a source with filters and their descriptions needs 6."""
+
+AMQP_EMPTY_ITEMS_MAX: Final = 1_024
+"""Of an array whose items take no bytes: its size bounds nothing."""
+
+AMQP_TAG_BYTES_MAX: Final = 32
+"""Of a delivery's tag (§2.8.7)."""
+
+# AMQP connections.
+AMQP_CHANNEL_MAX: Final = 4_999
+"""The largest number of an AMQP session, from 0: Java, JavaScript and .NET have one for each link."""
+
+AMQP_HANDLE_MAX: Final = 255
+"""The largest number of a link within its AMQP session, from 0."""
+
+AMQP_LINKS_MAX: Final = 5_000
+"""Of one connection, over all its AMQP sessions: as many as it may have of these."""
+
+AMQP_NAME_LENGTH_MAX: Final = 1_024
+"""Of a link or a container; Java's link names are an address and two numbers behind it."""
+
+AMQP_IDLE_MS: Final = 240_000
+"""Told to peers, Azure's value: Python's sender says nothing between two calls. Who is silent twice as long is gone."""
+
+AMQP_GREETING_S_MAX: Final = 30.0
+"""From the first byte to open."""
+
+AMQP_CLOSE_S_MAX: Final = 5.0
+"""For a peer to answer our close."""
+
+AMQP_KEEP_ALIVE_S_MIN: Final = 0.5
+"""Peers that want to hear of us more often than this are refused."""
+
+# AMQP's flow.
+AMQP_WINDOW_FRAMES: Final = 5_000
+"""Transfers that a peer may send in an AMQP session ahead of our next flow, which comes after half of them."""
+
+AMQP_PARTIAL_BYTES_MAX: Final = 8 << 20
+"""Of all messages of a connection that have begun and not ended: eight of the largest at once."""
+
+AMQP_MESSAGE_BYTES_MAX: Final = 1 << 20
+"""Of a message, or of a batch, on a link that names no smaller size of its own."""
+
+AMQP_OVERDRAFT_MAX: Final = 100
+"""Messages that a peer may send beyond its credit: Python's sender looks at its credit only now and then."""
+
+AMQP_UNSETTLED_MAX: Final = 65_536
+"""Deliveries of an AMQP session, each way. A receiver that never settles has lost the locks of the oldest: these are
+released. A sender has far less credit than this."""
+
+REQUEST_BYTES_BESIDE: Final = 1 << 20
+"""A request to a management node holds the largest message, or several that come to so much more."""
+
+TOKEN_REQUEST_BYTES_MAX: Final = 1 << 16
+"""A request to $cbs: a token of the largest size, and what is said beside it."""
+
+OVERSIZE_BYTES_MAX: Final = 1 << 20
+"""A message that is larger than its queue takes, by no more than this, is refused; beyond, the link is detached."""
+
+SEND_BYTES_BESIDE: Final = 1_024
+"""What a message that is not stored yet takes beside its own bytes, roughly."""
