@@ -5,57 +5,147 @@ import logging
 import os
 import resource
 import signal
+import socket
 import sys
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 from partitionedqueue.model.errors import PartitionedQueueError
-from partitionedqueue_gateway import limits
-from partitionedqueue_gateway.catalog_sources.api_server import ApiServer
-from partitionedqueue_gateway.catalog_sources.cluster import ClusterSource
+from partitionedqueue_gateway import limits, secret_files
+from partitionedqueue_gateway.access.access import Access
+from partitionedqueue_gateway.access.policies import PolicyFolder
+from partitionedqueue_gateway.amqp.conversation import Conversation, Services
 from partitionedqueue_gateway.catalog_sources.folder import FolderSource
 from partitionedqueue_gateway.entities.brokers import Brokers
 from partitionedqueue_gateway.entities.catalog import Catalog, CatalogSource
+from partitionedqueue_gateway.entities.entities import Entities
 from partitionedqueue_gateway.entities.totals import Standings
+from partitionedqueue_gateway.front_door import sockets
+from partitionedqueue_gateway.front_door.certificate import Certificate
+from partitionedqueue_gateway.front_door.conversations import Conversations
+from partitionedqueue_gateway.front_door.door import FrontDoor
+from partitionedqueue_gateway.front_door.processes import Processes
+from partitionedqueue_gateway.front_door.sockets import Entrance
+from partitionedqueue_gateway.front_door.websocket import WebSockets
 from partitionedqueue_gateway.rest.health import Health
 from partitionedqueue_gateway.rest.server import application, serving
-from partitionedqueue_gateway.settings import Settings
+from partitionedqueue_gateway.settings import WORKER, InvalidSetting, Settings
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 _log = logging.getLogger("partitionedqueue_gateway")
+Listening = Mapping[Entrance, socket.socket]
 
 
-async def serve(settings: Settings, source: CatalogSource) -> None:
-    """Until SIGTERM or SIGINT; a second one ends it at once."""
+class Gateway:
+    """One process that serves."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Raises InvalidSetting and what its source, policies and certificate raise, before anything is served."""
+        self._settings = settings
+        self._source = _source_of(settings)
+        self._reading: dict[str, Callable[[], bool]] = {}
+        self._access = self._access_of(settings)
+        self._certificate = None
+        if settings.tls is not None:
+            self._certificate = Certificate(settings.tls)
+            self._reading["the certificate"] = self._certificate.read
+
+    def _access_of(self, settings: Settings) -> Access:
+        if settings.anonymous:
+            _log.warning("PQ_GATEWAY_ANONYMOUS is true: everybody who reaches a port may do everything")
+            return Access(None, default_namespace=settings.default_namespace)
+        if settings.policies is None:
+            raise InvalidSetting(
+                "PQ_GATEWAY_POLICIES names no folder with access policies, so nobody could come in; "
+                "PQ_GATEWAY_ANONYMOUS=true lets everybody do everything"
+            )
+        folder = PolicyFolder(settings.policies, default_namespace=settings.default_namespace)
+        folder.read()
+        self._reading["access policies"] = folder.read
+        if not len(folder.policies):
+            _log.warning("%s has no access policy yet: nobody can come in", settings.policies)
+        return Access(folder.policies, default_namespace=settings.default_namespace)
+
+    async def serve(self, listening: Listening) -> None:
+        """Until SIGTERM or SIGINT; a second one ends it at once."""
+        settings, asked_to_end = self._settings, _asked_to_end(worker=self._settings.worker)
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(limits.NAME_LOOKUPS_AT_ONCE_MAX, thread_name_prefix="name"))
+        catalog = Catalog()
+        health = Health(catalog)
+        async with (
+            asyncio.TaskGroup() as tasks,
+            Brokers(catalog, self._source) as brokers,
+            Entities(catalog, brokers, default_namespace=settings.default_namespace) as entities,
+        ):
+            keeping = [tasks.create_task(self._source.feed(catalog))]
+            keeping += [tasks.create_task(secret_files.keep_reading(*each)) for each in self._reading.items()]
+            standings = Standings(catalog, brokers)
+            services = Services(entities, self._access)
+            conversations = Conversations(lambda wire: Conversation(wire, services))
+            app = application(catalog, standings, health, WebSockets(conversations).routes())
+            try:
+                async with serving(app) as http:
+                    door = FrontDoor(conversations, http, self._certificate)
+                    for entrance, one in listening.items():
+                        door.open(entrance, one)
+                        _log.info("%s: listening on port %d", entrance.name, sockets.port_of(one))
+                    await asked_to_end.wait()
+                    await self._leave(health, door, conversations)
+            finally:
+                await services.close()
+                await standings.close()
+                for task in keeping:
+                    task.cancel()
+        _log.info("ended")
+
+    async def _leave(self, health: Health, door: FrontDoor, conversations: Conversations) -> None:
+        loop = asyncio.get_running_loop()
+        for which in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(which)
+        health.draining = True
+        _log.info("ending: /readyz says no from now on; answering for another %g s", self._settings.drain_s)
+        await asyncio.sleep(self._settings.drain_s)
+        await door.close()
+        await conversations.drain()
+
+
+def _asked_to_end(*, worker: bool) -> asyncio.Event:
+    asked = asyncio.Event()
     loop = asyncio.get_running_loop()
-    loop.set_default_executor(ThreadPoolExecutor(limits.NAME_LOOKUPS_AT_ONCE_MAX, thread_name_prefix="name"))
-    asked_to_end = asyncio.Event()
     for which in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(which, asked_to_end.set)
-    catalog = Catalog()
-    health = Health(catalog)
-    async with asyncio.TaskGroup() as tasks, Brokers(catalog, source) as brokers:
-        feeding = tasks.create_task(source.feed(catalog))
-        standings = Standings(catalog, brokers)
-        try:
-            async with serving(application(catalog, standings, health), settings.bind, settings.port) as port:
-                _log.info("listening on port %d", port)
-                await asked_to_end.wait()
-                for which in (signal.SIGTERM, signal.SIGINT):
-                    loop.remove_signal_handler(which)
-                health.draining = True
-                _log.info("ending: /readyz says no from now on; answering for another %g s", settings.drain_s)
-                await asyncio.sleep(settings.drain_s)
-        finally:
-            await standings.close()
-            feeding.cancel()
-    _log.info("ended")
+        loop.add_signal_handler(which, asked.set)
+    if worker:  # nothing ever comes in there: it ends when the process that started this one has gone
+
+        def parent_has_gone() -> None:
+            loop.remove_reader(sys.stdin)
+            asked.set()
+
+        loop.add_reader(sys.stdin, parent_has_gone)
+    return asked
 
 
 def _source_of(settings: Settings) -> CatalogSource:
     if settings.folder is not None:
         return FolderSource(settings.folder)
+    # Kubernetes' client takes longer to import than all else together, and a folder does without.
+    from partitionedqueue_gateway.catalog_sources.api_server import ApiServer  # noqa: PLC0415 -- see above
+    from partitionedqueue_gateway.catalog_sources.cluster import ClusterSource  # noqa: PLC0415 -- see above
+
     return ClusterSource(ApiServer.found(), settings.namespaces)
+
+
+def _run(settings: Settings, listening: Listening) -> int:
+    if settings.processes == 1:
+        gateway = Gateway(settings)
+        asyncio.run(gateway.serve(listening))
+        return 0
+    told = {entrance.variable: str(sockets.port_of(one)) for entrance, one in listening.items()}
+    end_s = settings.drain_s + 2 * limits.END_S_MAX
+    processes = Processes(settings.processes, {**told, WORKER: "true", "PQ_GATEWAY_PROCESSES": "1"}, end_s=end_s)
+    return asyncio.run(processes.run())
 
 
 def main() -> int:
@@ -65,19 +155,25 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection to each of thousands of brokers
     try:
         settings = Settings.of(os.environ)
-        source = _source_of(settings)
+        with ExitStack() as stack:
+            shared = settings.worker or settings.processes > 1
+            listening = {
+                entrance: stack.enter_context(sockets.bound(settings.bind, entrance.port, shared=shared))
+                for entrance in settings.entrances
+            }
+            return _run(settings, listening)
     except PartitionedQueueError as error:
         _log.error("%s", error)
         return EXIT_BAD_INPUT
-    try:
-        asyncio.run(serve(settings, source))
+    except OSError as error:
+        _log.error("cannot serve: %s", error)
+        return EXIT_FAILED
     except ExceptionGroup as errors:
         known, defects = errors.split(OSError)
         if defects is not None or known is None:
             raise
         _log.error("cannot serve: %s", "; ".join(map(str, known.exceptions)))
         return EXIT_FAILED
-    return 0
 
 
 if __name__ == "__main__":

@@ -184,6 +184,9 @@ RECEIVES_WANTED_MAX: Final = 1_000
 RECEIVES_BYTES_WANTED: Final = 4 << 20
 """What those may come to, by the size of the messages that came before."""
 
+RECEIVED_BYTES_GUESS: Final = 65_536.0
+"""For one message, before the first has come: a receiver begins with few, and asks for more when it knows them."""
+
 REQUESTS_AT_ONCE: Final = 100
 """Requests to one management node that are under way; a client that has so many has no credit for another."""
 

@@ -149,7 +149,9 @@ def can_be_asked(gateway: Gateway) -> bool:
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("PQ_GATEWAY_PORT", "eighty", "PQ_GATEWAY_PORT is 'eighty'; write a number from 0 to 65535"),
+        ("PQ_GATEWAY_PORT", "eighty", "PQ_GATEWAY_PORT is 'eighty'; write a whole number from 0 to 65535, or off"),
+        ("PQ_GATEWAY_ANONYMOUS", "yes", "PQ_GATEWAY_ANONYMOUS is 'yes'; write true or false"),
+        ("PQ_GATEWAY_FOLDER", ".", "PQ_GATEWAY_POLICIES names no folder with access policies"),
         ("PQ_WATCH_NAMESPACES", "shop, Not_A_Name", "PQ_WATCH_NAMESPACES has 'Not_A_Name'"),
         ("KUBECONFIG", "missing", "no cluster is known"),
     ],
@@ -165,7 +167,8 @@ def test_a_port_that_is_taken_is_said_in_words(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         folder = str(tmp_path)
-        done = run_to_its_end(tmp_path, PQ_GATEWAY_BIND="127.0.0.1", PQ_GATEWAY_PORT=port, PQ_GATEWAY_FOLDER=folder)
+        told = {"PQ_GATEWAY_BIND": "127.0.0.1", "PQ_GATEWAY_FOLDER": folder, "PQ_GATEWAY_ANONYMOUS": "true"}
+        done = run_to_its_end(tmp_path, **told, PQ_GATEWAY_PORT=port)
     assert done.returncode == 1
     assert "cannot serve: " in done.stderr
     assert "Traceback" not in done.stderr

@@ -21,7 +21,7 @@ from harness.redis_servers import Broker
 
 START_SECONDS = 60.0
 END_SECONDS = 60.0
-LISTENING = re.compile(r"listening on port (\d+)")
+LISTENING = re.compile(r"HTTP: listening on port (\d+)")
 
 
 def manifest(
@@ -105,7 +105,14 @@ def running(folder: Path, *, command: Sequence[str] = (), **environment: str) ->
 
 def start(folder: Path, *, command: Sequence[str] = (), **environment: str) -> Gateway:
     log = folder / "gateway.log"
-    told = {"PQ_GATEWAY_BIND": "127.0.0.1", "PQ_GATEWAY_PORT": "0", "PQ_GATEWAY_DRAIN_SECONDS": "0", **environment}
+    told = {
+        "PQ_GATEWAY_BIND": "127.0.0.1",
+        "PQ_GATEWAY_PORT": "0",
+        "PQ_GATEWAY_AMQP_PORT": "off",
+        "PQ_GATEWAY_ANONYMOUS": "true",
+        "PQ_GATEWAY_DRAIN_SECONDS": "0",
+        **environment,
+    }
     with log.open("wb") as said:
         process = subprocess.Popen(
             [*command, sys.executable, "-W", "error", "-m", "partitionedqueue_gateway"],

@@ -6,12 +6,10 @@
     rights: [Manage, Send, Listen]
     entity: orders             # optional: this one alone; team-a/* is a whole Kubernetes namespace
 
-The folder is looked at again and again, so a key that was changed counts within seconds. Nothing here is ever quoted.
+Nothing that a file says is ever quoted: it holds keys.
 """
 
-import asyncio
 import hmac
-import logging
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -21,11 +19,10 @@ from typing import Any, Final, Self
 
 import yaml
 
-from partitionedqueue_gateway import limits
+from partitionedqueue_gateway import limits, secret_files
 from partitionedqueue_gateway.access.failures import PoliciesUnreadable
 from partitionedqueue_gateway.access.scopes import Scope, scope_of
 
-_log = logging.getLogger(__name__)
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,255}")
 _KEY: Final = re.compile(r"[!-~]+")
 _FIELDS: Final = frozenset({"name", "primaryKey", "secondaryKey", "rights", "entity"})
@@ -138,7 +135,7 @@ class PolicyFolder:
     def __init__(self, folder: Path, *, default_namespace: str) -> None:
         self._folder = folder
         self._default_namespace = default_namespace
-        self._read: object = None
+        self._read: secret_files.Stamps | None = None
         self.policies = Policies()
 
     def read(self) -> bool:
@@ -151,27 +148,12 @@ class PolicyFolder:
             raise FileNotFoundError(f"{self._folder} is no folder")
         if len(files) > limits.POLICIES_MAX:
             raise PoliciesUnreadable(f"{self._folder} has more than {limits.POLICIES_MAX} policies")
-        stats = [(path.name, path.stat()) for path in files]
-        stamps = [(name, stat.st_ino, stat.st_mtime_ns, stat.st_size) for name, stat in stats]
+        stamps = secret_files.stamps(files)
         if stamps == self._read:
             return False
         self.policies.replace([self._policy(path) for path in files])
         self._read = stamps
         return True
-
-    async def keep(self) -> None:
-        """Look at them every `limits.SECRETS_POLL_S`, until cancelled."""
-        trouble = ""
-        while True:
-            await asyncio.sleep(limits.SECRETS_POLL_S)
-            try:
-                if await asyncio.to_thread(self.read):
-                    _log.info("%d access policies are in force", len(self.policies))
-                trouble = ""
-            except (OSError, PoliciesUnreadable) as error:
-                if trouble != str(error):
-                    _log.warning("access policies stay as they were: %s", error)
-                trouble = str(error)
 
     def _policy(self, path: Path) -> Policy:
         if path.stat().st_size > limits.POLICY_BYTES_MAX:

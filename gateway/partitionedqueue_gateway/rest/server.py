@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -21,29 +21,29 @@ _log = logging.getLogger(__name__)
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def application(catalog: Catalog, standings: Standings, health: Health) -> web.Application:
-    """All that is answered over HTTP."""
+def application(
+    catalog: Catalog, standings: Standings, health: Health, upgrades: Sequence[web.RouteDef] = ()
+) -> web.Application:
+    """All that is answered over HTTP. `upgrades` leave it for another protocol, which has bounds of its own."""
     answered: Counter[tuple[str, int]] = Counter()
-    app = web.Application(middlewares=[_counted(answered), _bounded()], client_max_size=limits.REQUEST_BYTES_MAX)
+    unbounded = {"/healthz", "/readyz", *(route.path for route in upgrades)}
+    app = web.Application(
+        middlewares=[_counted(answered), _bounded(unbounded)], client_max_size=limits.REQUEST_BYTES_MAX
+    )
     for room in (health, Api(catalog, standings), Metrics(catalog, standings, answered)):
         app.router.add_routes(room.routes())
+    app.router.add_routes(upgrades)
     return app
 
 
 @asynccontextmanager
-async def serving(app: web.Application, host: str | None, port: int) -> AsyncIterator[int]:
-    """Serve until the block ends, then give what is under way `limits.END_S_MAX`; gives the port that was taken."""
+async def serving(app: web.Application) -> AsyncIterator[Callable[[], asyncio.Protocol]]:
+    """Serve the connections that are handed over; in the end what is under way is given `limits.END_S_MAX`."""
     runner = web.AppRunner(app, access_log=None, keepalive_timeout=limits.IDLE_S_MAX, shutdown_timeout=limits.END_S_MAX)
     await runner.setup()
-    server: asyncio.Server | None = None
     try:
-        server = await asyncio.get_running_loop().create_server(
-            lambda: _connection(runner), host, port, reuse_address=True, backlog=limits.CONNECTIONS_MAX
-        )
-        yield int(server.sockets[0].getsockname()[1])
+        yield lambda: _connection(runner)
     finally:
-        if server is not None:
-            server.close()
         await runner.cleanup()
 
 
@@ -54,7 +54,7 @@ class _Closed(asyncio.Protocol):
         transport.close()
 
 
-def _connection(runner: web.AppRunner) -> asyncio.BaseProtocol:
+def _connection(runner: web.AppRunner) -> asyncio.Protocol:
     server = runner.server
     if server is None or len(server.connections) >= limits.CONNECTIONS_MAX:
         return _Closed()
@@ -87,14 +87,14 @@ def _counted(answered: Counter[tuple[str, int]]) -> Any:
     return counted
 
 
-def _bounded() -> Any:
+def _bounded(unbounded: Container[str]) -> Any:
     under_way = 0
 
     @web.middleware
     async def bounded(request: web.Request, handler: _Handler) -> web.StreamResponse:
-        """Refuse what is too much, but never the kubelet's questions."""
+        """Refuse what is too much, but never the kubelet's questions nor what only begins as HTTP."""
         nonlocal under_way
-        if under_way >= limits.REQUESTS_AT_ONCE_MAX and request.path not in {"/healthz", "/readyz"}:
+        if under_way >= limits.REQUESTS_AT_ONCE_MAX and request.path not in unbounded:
             words = f"{under_way} requests are under way; ask again in a moment"
             return web.json_response(shapes.error("TooManyRequests", words), status=503, headers={"Retry-After": "1"})
         under_way += 1

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from partitionedqueue_gateway import limits
+from partitionedqueue_gateway import limits, secret_files
 from partitionedqueue_gateway.access.failures import PoliciesUnreadable
 from partitionedqueue_gateway.access.policies import ALL_RIGHTS, PolicyFolder, Right
 
@@ -132,15 +132,15 @@ async def test_changes_count_and_a_broken_file_leaves_all_as_it_was(
     caplog.set_level(logging.INFO)
     found = folder(tmp_path, document())
     found.read()
-    keeping = asyncio.create_task(found.keep())
+    keeping = asyncio.create_task(secret_files.keep_reading("policies", found.read))
     try:
         (tmp_path / "1.yaml").write_text(yaml.safe_dump(document(name="more")))
         await until(lambda: bool(found.policies.named("more")))
         (tmp_path / "1.yaml").write_text(f"primaryKey: {SECRET}: x")
-        await until(lambda: "stay as they were" in caplog.text)
+        await until(lambda: "stays in force" in caplog.text)
         await asyncio.sleep(0.1)
         assert found.policies.named("more")
-        assert caplog.text.count("stay as they were") == 1
+        assert caplog.text.count("stays in force") == 1
         assert SECRET not in caplog.text
     finally:
         keeping.cancel()
