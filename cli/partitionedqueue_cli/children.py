@@ -4,11 +4,14 @@ import asyncio
 import contextlib
 import ctypes
 import os
+import select
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
+
+from partitionedqueue_cli import limits
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -37,6 +40,28 @@ def start(
         stderr=subprocess.STDOUT,
         preexec_fn=end_with_the_parent,  # noqa: PLW1509 -- this process has one thread, so no lock can be held
     )
+
+
+def end_leftover(pid: int, folder: Path) -> None:
+    """End a child of an earlier supervisor, if it still works in that folder: two redis-servers would ruin its file."""
+    if pid <= 0:
+        return
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:
+        return
+    try:
+        if Path(f"/proc/{pid}/cwd").readlink() == folder.resolve():
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+            _wait_for_the_end(handle)
+    except OSError:
+        return
+    finally:
+        os.close(handle)
+
+
+def _wait_for_the_end(handle: int) -> None:
+    select.select([handle], [], [], limits.STOP_SECONDS_MAX)
 
 
 class Ends:

@@ -39,6 +39,10 @@ class BrokerDidNotStart(CommandFailed):
     """A partition's redis-server ended before it was ready."""
 
 
+class GatewayDidNotStart(CommandFailed):
+    """The gateway ended, or was not ready in time."""
+
+
 class FolderRefused(BrokerDidNotStart):
     """Somebody must decide before a broker starts over a partition's folder; the words come in several lines."""
 

@@ -27,6 +27,15 @@ STEADY_SECONDS: Final = 30.0
 STOP_SECONDS_MAX: Final = 15.0
 """From SIGTERM to SIGKILL: a last sync of 1 GB at most; whatever was acknowledged is safe either way."""
 
+GATEWAY_START_SECONDS_MAX: Final = 60.0
+"""From the start of its process to its word that it serves."""
+
+GATEWAY_ANSWER_SECONDS_MAX: Final = 1.0
+"""For one answer while it starts: somebody else may have its port, and never answer."""
+
+GATEWAY_STOP_SECONDS_MAX: Final = 35.0
+"""Twice what it gives those who are connected, and a little."""
+
 DOWN_SECONDS_MAX: Final = 60.0
 """How long `pq down` waits for the supervisor to end."""
 

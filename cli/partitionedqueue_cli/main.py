@@ -10,7 +10,7 @@ from pathlib import Path
 
 from partitionedqueue.model import durations
 from partitionedqueue.model.errors import InvalidManifest, InvalidMessage, PartitionedQueueError
-from partitionedqueue_cli import limits, moving, peeking, receiving, running, sending, standing
+from partitionedqueue_cli import connecting, limits, moving, peeking, receiving, running, sending, standing
 from partitionedqueue_cli.failures import FolderRefused
 
 EXIT_FAILED = 1
@@ -99,6 +99,11 @@ def parser() -> argparse.ArgumentParser:
     )
     brokers.add_argument("queue")
     brokers.set_defaults(run=running.brokers)
+    connection = commands.add_parser(
+        "connection-string", parents=[common], help="what an SDK of Azure Service Bus is given to come in here"
+    )
+    connection.add_argument("queue", nargs="?", help="name this queue in it, as its EntityPath")
+    connection.set_defaults(run=connecting.connection_string)
     _add_send(commands.add_parser("send", parents=[common], help="send one message, or one for each line"))
     _add_receive(commands.add_parser("receive", parents=[common], help="take messages, print and complete them"))
     _add_peek(commands.add_parser("peek", parents=[common], help="show messages without taking them"))

@@ -2,6 +2,7 @@
 
 DIR/lock                        held (flock) by the supervisor as long as it lives
 DIR/namespace.json              this module's record, always written whole
+DIR/_gateway/                   the gateway's: its root policy, its queues, its log
 DIR/<queue>/partition-<nn>/     one broker's working folder: redis.conf, redis.log, appendonlydir/
 """
 
@@ -38,6 +39,14 @@ class BrokerRecord:
 
 
 @dataclass(slots=True)
+class GatewayRecord:
+    """Where the gateway listens. `port` is 0 before its first start, `pid` is 0 while it does not run."""
+
+    port: int = 0
+    pid: int = 0
+
+
+@dataclass(slots=True)
 class QueueRecord:
     """One queue of the folder, with its brokers in partition order; `up`: the supervisor runs it."""
 
@@ -61,12 +70,23 @@ class Namespace:
     folder: Path
     supervisor_pid: int = 0
     ready: bool = False
+    gateway: GatewayRecord = field(default_factory=GatewayRecord)
     queues: dict[str, QueueRecord] = field(default_factory=dict)
 
     @property
     def path(self) -> Path:
         """Where the record is kept."""
         return self.folder / "namespace.json"
+
+    @property
+    def gateway_folder(self) -> Path:
+        """The gateway's working folder; no queue can have this name."""
+        return self.folder / "_gateway"
+
+    @property
+    def policies_folder(self) -> Path:
+        """Where it finds who may come in."""
+        return self.gateway_folder / "policies"
 
     def broker_folder(self, queue: str, partition: int) -> Path:
         """One partition's working folder."""
@@ -113,6 +133,7 @@ class Namespace:
             "format": FORMAT,
             "supervisor_pid": self.supervisor_pid,
             "ready": self.ready,
+            "gateway": {"port": self.gateway.port, "pid": self.gateway.pid},
             "queues": {
                 name: {
                     "manifest": queue.manifest,
@@ -134,6 +155,8 @@ def load(folder: Path) -> Namespace:
             raise FolderUnusable(f"{namespace.path} has format {record['format']}; this pq knows format {FORMAT}")
         namespace.supervisor_pid = int(record["supervisor_pid"])
         namespace.ready = bool(record["ready"])
+        gateway = record.get("gateway", {"port": 0, "pid": 0})  # which older versions did not have
+        namespace.gateway = GatewayRecord(int(gateway["port"]), int(gateway["pid"]))
         for name, queue in record["queues"].items():
             brokers = [BrokerRecord(int(broker["port"]), int(broker["pid"])) for broker in queue["brokers"]]
             namespace.queues[name] = QueueRecord(queue["manifest"], brokers, bool(queue["up"]))

@@ -1,8 +1,6 @@
 """One redis-server process of an embedded partition: its configuration, its start, its log and its end."""
 
-import os
 import re
-import select
 import shutil
 import signal
 import subprocess
@@ -133,25 +131,3 @@ def start(path: str, spec: QueueSpec, folder: Path, port: int) -> RedisServer:
     with (folder / "redis.err").open("wb") as errors:
         process = children.start([path, str(folder / "redis.conf")], folder=folder, output=errors)
     return RedisServer(folder, process, written)
-
-
-def end_leftover(pid: int, folder: Path) -> None:
-    """End a redis-server of an earlier supervisor, if it still works in that folder: two would ruin its file."""
-    if pid <= 0:
-        return
-    try:
-        handle = os.pidfd_open(pid)
-    except OSError:
-        return
-    try:
-        if Path(f"/proc/{pid}/cwd").readlink() == folder.resolve():
-            signal.pidfd_send_signal(handle, signal.SIGKILL)
-            _wait_for_the_end(handle)
-    except OSError:
-        return
-    finally:
-        os.close(handle)
-
-
-def _wait_for_the_end(handle: int) -> None:
-    select.select([handle], [], [], limits.STOP_SECONDS_MAX)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from partitionedqueue.model.queue_spec import QueueSpec
-from partitionedqueue_cli import append_only_file, limits, manifests, namespace, redis_server
+from partitionedqueue_cli import append_only_file, children, gateway, limits, manifests, namespace, redis_server
 from partitionedqueue_cli.failures import CommandFailed, FolderUnusable, NamespaceUp, QueueDiffers
 from partitionedqueue_cli.namespace import Namespace
 from partitionedqueue_cli.supervisor import Supervisor
@@ -44,6 +44,9 @@ def up(arguments: argparse.Namespace) -> int:
         record.supervisor_pid, record.ready = os.getpid(), False
         record.save()
         _end_leftovers(record)
+        if not gateway.is_installed():
+            record.gateway.port = 0
+            _warn("the gateway is not started: it needs more; pip install 'partitionedqueue[gateway]'")
         return asyncio.run(_supervise(Supervisor(record, redis_path, _warn, torn_end_may_go=torn_end_may_go), new))
 
 
@@ -74,6 +77,9 @@ async def _supervise(supervisor: Supervisor, new: list[str]) -> int:
                 f"Ready: queue {name}, {partitions} on {namespace.LOOPBACK} (ports {ports[0]} to {ports[-1]}), "
                 f"after {time.monotonic() - began:.1f} s"
             )
+        if record.gateway.pid:
+            where = f"{namespace.LOOPBACK}:{record.gateway.port}"
+            _say(f"Ready: gateway for Azure's SDKs on {where}; pq connection-string --data-dir {record.folder}")
         name, queue = next(iter(queues.items()))
         where = f"--data-dir {record.folder}"
         to, of = ("--session-id me ", "--next-session ") if queue.spec().requires_session else ("", "")
@@ -143,7 +149,9 @@ def _made(folder: Path) -> Iterator[IO[str] | None]:
 def _tidy(folder: Path) -> None:
     """A folder that holds no queue holds nothing of ours."""
     with suppress(OSError, FolderUnusable):
-        if not namespace.load(folder).queues:
+        record = namespace.load(folder)
+        if not record.queues:
+            shutil.rmtree(record.gateway_folder, ignore_errors=True)
             (folder / "namespace.json").unlink(missing_ok=True)
             (folder / "lock").unlink(missing_ok=True)
 
@@ -159,8 +167,10 @@ def _forget(record: Namespace, new: list[str], *, but_not_data_of: list[str]) ->
 def _end_leftovers(record: Namespace) -> None:
     for name, queue in record.queues.items():
         for partition, broker in enumerate(queue.brokers):
-            redis_server.end_leftover(broker.pid, record.broker_folder(name, partition))
+            children.end_leftover(broker.pid, record.broker_folder(name, partition))
             broker.pid = 0
+    children.end_leftover(record.gateway.pid, record.gateway_folder)
+    record.gateway.pid = 0
 
 
 def down(arguments: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.broker.replies import Totals
 from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue.model.placement import BrokerAddress
-from partitionedqueue_cli import namespace
+from partitionedqueue_cli import gateway, namespace
 from partitionedqueue_cli.tables import print_table
 
 COUNTS = ("messages", "ready", "locked", "claimed", "deferred", "scheduled", "dead_letters", "bytes")
@@ -65,13 +65,22 @@ class QueueStanding:
 def status(arguments: argparse.Namespace) -> int:
     """Ask every partition and print a table; 0 where every queue is Available, 1 otherwise."""
     record = namespace.load_running(arguments.data_dir)
+    gateway_serves = asyncio.run(_gateway_serves(record.gateway.port, arguments.timeout))
     up = {name: queue.addresses() for name, queue in record.queues.items() if queue.up}
     standings = asyncio.run(_ask_all(up, arguments.timeout))
     if arguments.json:
         print(json.dumps([one.as_json() for one in standings], indent=1))
     else:
         _print(standings, each_partition=arguments.partitions)
-    return 0 if all(one.availability == "Available" for one in standings) else 1
+        if record.gateway.port:
+            where = f"{namespace.LOOPBACK}:{record.gateway.port}"
+            print(f"The gateway on {where} {'serves' if gateway_serves else 'does not answer'}")
+    return 0 if gateway_serves and all(one.availability == "Available" for one in standings) else 1
+
+
+async def _gateway_serves(port: int, timeout_s: float) -> bool:
+    """Whether it answers, where there is one."""
+    return port == 0 or await gateway.says_ready(port, within_s=timeout_s)
 
 
 async def _ask_all(queues: dict[str, list[BrokerAddress]], timeout_s: float) -> list[QueueStanding]:

@@ -17,9 +17,10 @@ from partitionedqueue.broker.sweeper import Sweeper
 from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue.model.placement import BrokerAddress
 from partitionedqueue.model.queue_spec import QueueSpec
-from partitionedqueue_cli import children, limits, redis_server
+from partitionedqueue_cli import children, gateway, limits, redis_server
 from partitionedqueue_cli.append_only_file import AppendOnlyFile
 from partitionedqueue_cli.failures import AppendOnlyFileDamaged, BrokerDidNotStart, CommandFailed, FolderRefused
+from partitionedqueue_cli.gateway import GatewayKeeper
 from partitionedqueue_cli.namespace import LOOPBACK, BrokerRecord, Namespace
 from partitionedqueue_cli.redis_server import RedisServer
 
@@ -136,7 +137,7 @@ class Keeper:
         await self.look()
         # One that was killed may have torn what it wrote just then: with durability Always that had no reply yet.
         await self.start(torn_end_may_go=was_killed or self._supervisor.torn_end_may_go)
-        self._supervisor.namespace.save()
+        self._supervisor.brokers_have_changed()
         self._supervisor.say(f"{self.name}: is back (process {self._record.pid}, {LOOPBACK}:{self._record.port})")
 
     async def _is_up(self, server: RedisServer) -> bool:
@@ -194,7 +195,9 @@ class Supervisor:
         self.say = say
         self.torn_end_may_go = torn_end_may_go
         self.child_ends = children.Ends()
+        self._gateway = GatewayKeeper(self) if gateway.is_installed() else None
         self._ports = {broker.port for queue in namespace.queues.values() for broker in queue.brokers if broker.port}
+        self._ports.add(namespace.gateway.port)
         self._keepers = [
             Keeper(self, queue.spec(), partition, broker)
             for queue in namespace.queues.values()
@@ -214,6 +217,12 @@ class Supervisor:
                     return port
         raise CommandFailed("no free port was found on the loopback interface")
 
+    def brokers_have_changed(self) -> None:
+        """One of them was started again, on another port perhaps."""
+        self.namespace.save()
+        if self._gateway is not None:
+            self._gateway.tell()
+
     async def run(self, ready: Callable[[], None]) -> None:
         """Start everything, call `ready`, and keep it running until SIGTERM or SIGINT. Raises BrokerDidNotStart."""
         loop, asked_to_end = asyncio.get_running_loop(), asyncio.Event()
@@ -228,6 +237,8 @@ class Supervisor:
                 await self._keep_all(asked_to_end)
         finally:
             self.namespace.ready = False
+            if self._gateway is not None:
+                await self._gateway.stop()  # before the brokers: who is connected is told
             await asyncio.gather(*(keeper.stop() for keeper in self._keepers))
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
                 loop.remove_signal_handler(number)
@@ -241,9 +252,13 @@ class Supervisor:
 
         async def all_of_them() -> None:
             await self._look_at_all(places)
+            if self._gateway is not None:
+                self._gateway.begin()
             async with asyncio.TaskGroup() as group:
                 for keeper in self._keepers:
                     group.create_task(start(keeper))
+            if self._gateway is not None:
+                await self._gateway.serve()
 
         try:
             return await _unless(asked_to_end, all_of_them())
@@ -274,6 +289,8 @@ class Supervisor:
             async with asyncio.TaskGroup() as group:
                 for keeper in self._keepers:
                     group.create_task(keeper.keep())
+                if self._gateway is not None:
+                    group.create_task(self._gateway.keep())
             await asyncio.Event().wait()  # every partition was given up: still up, and `pq status` says so
 
         await _unless(asked_to_end, all_of_them())
