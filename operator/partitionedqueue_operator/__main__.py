@@ -19,6 +19,7 @@ from partitionedqueue_operator.cluster.operator_key import operator_key
 from partitionedqueue_operator.controller import Controller
 from partitionedqueue_operator.freshness import Freshness
 from partitionedqueue_operator.health import Health
+from partitionedqueue_operator.loops import Pulse, another_loop, done_in
 from partitionedqueue_operator.observed import OPERATOR
 from partitionedqueue_operator.settings import InvalidSetting, Settings
 
@@ -33,28 +34,43 @@ async def run(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, asked_to_end.set)
     access = await Access.find()
-    async with Api(access) as api:
-        controller = Controller(settings, (cache := Cache()), Cluster(api, cache))
-        census = Census(api, controller, handlers.selector_of, settings.watch_namespaces)
-        freshness = Freshness(
-            WATCHED, lambda kind: loop.call_soon_threadsafe(partial(census.ask_for, kind)), settings.watch_namespaces
-        )
-        watches = handlers.Watches(settings, access, controller, freshness)
-        async with asyncio.TaskGroup() as group:
-            tasks = [
-                group.create_task(work)
-                for work in (
-                    Health(api, controller, freshness, census).serve(settings.port),
-                    _watch(api, watches),
-                    census.run(),
-                    _lead(settings, api, controller, census),
-                )
-            ]
-            await asked_to_end.wait()
-            _log.info("asked to end")
-            for task in reversed(tasks):  # first it leads no longer, so that another one can
-                task.cancel()
-                await asyncio.wait({task})
+    with another_loop("in-time") as in_time:
+        async with Api(access) as api:
+            await _run(settings, api, access, in_time, asked_to_end)
+
+
+async def _run(
+    settings: Settings,
+    api: Api,
+    access: Access,
+    in_time: asyncio.AbstractEventLoop,
+    asked_to_end: asyncio.Event,
+) -> None:
+    loop = asyncio.get_running_loop()
+    pulse = Pulse()
+    controller = Controller(settings, (cache := Cache()), Cluster(api, cache), pulse)
+    census = Census(api, controller, handlers.selector_of, settings.watch_namespaces)
+    freshness = Freshness(
+        WATCHED, lambda kind: loop.call_soon_threadsafe(partial(census.ask_for, kind)), settings.watch_namespaces
+    )
+    watches = handlers.Watches(settings, access, controller, freshness)
+    health = Health(api, controller, freshness, census, pulse)
+    async with asyncio.TaskGroup() as group:
+        tasks = [
+            group.create_task(work)
+            for work in (
+                pulse.run(),
+                done_in(in_time, partial(health.serve, settings.port)),
+                _watch(api, watches),
+                census.run(),
+                _lead(settings, api, access, in_time, controller, census),
+            )
+        ]
+        await asked_to_end.wait()
+        _log.info("asked to end")
+        for task in reversed(tasks):  # first it leads no longer, so that another one can
+            task.cancel()
+            await asyncio.wait({task})
 
 
 async def _watch(api: Api, watches: handlers.Watches) -> None:
@@ -74,15 +90,29 @@ async def _served(api: Api) -> None:
         await asyncio.sleep(_LOOK_AGAIN_S)
 
 
-async def _lead(settings: Settings, api: Api, controller: Controller, census: Census) -> None:
+async def _lead(  # noqa: PLR0917 -- what the two loops have between them
+    settings: Settings,
+    api: Api,
+    access: Access,
+    in_time: asyncio.AbstractEventLoop,
+    controller: Controller,
+    census: Census,
+) -> None:
+    """The Lease is seen to in the loop that is always in time; what it is for is done in this one."""
     await _served(api)
     await census.await_all()
+    loop = asyncio.get_running_loop()
 
     async def act() -> None:
         await controller.lead(await _key(settings, api))
 
-    holder = f"{settings.pod}_{uuid.uuid4().hex[:8]}"
-    await Lease(api, namespace=settings.namespace, name=OPERATOR, holder=holder).lead(act)
+    async def take_part() -> None:
+        holder = f"{settings.pod}_{uuid.uuid4().hex[:8]}"
+        async with Api(access, api.requests) as own:
+            lease = Lease(own, namespace=settings.namespace, name=OPERATOR, holder=holder)
+            await lease.lead(partial(done_in, loop, act))
+
+    await done_in(in_time, take_part)
 
 
 async def _key(settings: Settings, api: Api) -> bytes:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from partitionedqueue.broker import access, calls
+from partitionedqueue.broker import access, calls, logins
 from partitionedqueue.broker.calls import Call
 from partitionedqueue.broker.client import BrokerClient
 from partitionedqueue.broker.keys import QueueKeys
@@ -24,6 +24,7 @@ from partitionedqueue.model.errors import (
     PartitionedQueueError,
 )
 from partitionedqueue.model.placement import BROKER_PORT, BrokerAddress
+from partitionedqueue_operator.loops import LATE_S, Pulse
 from partitionedqueue_operator.observed import Key, Pod, Report
 from partitionedqueue_operator.reconcile import BrokerTarget
 
@@ -40,9 +41,10 @@ RETRY_S_MIN: Final = 1.0
 RETRY_S_MAX: Final = 15.0
 USERS_S: Final = 150.0
 """After so long a changed Secret has reached the pods' files: the kubelet looks once a minute, by a cache as old."""
+UNREACHABLE: Final = "Unreachable"
 _TROUBLES: Final[Mapping[type[PartitionedQueueError], str]] = {
     LoginRefused: "LoginRefused",
-    BrokerUnavailable: "Unreachable",
+    BrokerUnavailable: UNREACHABLE,
     Misplaced: "Misplaced",
     ImmutableSetting: "ImmutableSetting",
 }
@@ -73,8 +75,9 @@ class _Watched:
 class Brokers:
     """Sees to the brokers of all queues that it is given; `changed` is called when one of them has news."""
 
-    def __init__(self, pods: Pods, changed: Callable[[Key], None]) -> None:
+    def __init__(self, pods: Pods, changed: Callable[[Key], None], pulse: Pulse | None = None) -> None:
         self._pods = pods
+        self._pulse = pulse or Pulse()
         self._changed = changed
         self._watched: dict[Key, _Watched] = {}
         self._clients: OrderedDict[tuple[Key, int], tuple[str, BrokerClient]] = OrderedDict()
@@ -166,7 +169,10 @@ class Brokers:
         if troubled and self._places_of_the_troubled.locked():
             return  # the round does not wait for it; there is another one in some seconds
         async with self._places_of_the_troubled if troubled else self._places:
+            asked = time.monotonic()
             report = await self._ask(key, watched, partition, pod)
+        if report.trouble == UNREACHABLE and self._pulse.late_s(asked) > LATE_S:
+            return  # it may have answered in time, and it was this program that had no time to listen
         watched.reports[partition] = report
         if report != before:
             self._changed(key)
@@ -189,7 +195,7 @@ class Brokers:
                 totals = await client.call(calls.totals(keys))
         except TimeoutError:
             self._close((key, partition))
-            return Report(pod.incarnation, "Unreachable", f"no answer within {ASK_S_MAX:g} s")
+            return Report(pod.incarnation, UNREACHABLE, f"no answer within {ASK_S_MAX:g} s")
         except Exception as error:  # noqa: BLE001 -- whatever a broker says, the others are seen to
             self._close((key, partition))
             return Report(pod.incarnation, _trouble(error), str(error) or type(error).__name__)
@@ -203,7 +209,7 @@ class Brokers:
             return held[1]
         self._close(place)
         address = BrokerAddress(pod.ip, BROKER_PORT)
-        client = BrokerClient(address, timeout_s=ASK_S_MAX, username=access.OPERATOR, password=password)
+        client = BrokerClient(address, timeout_s=ASK_S_MAX, login=logins.fixed(password, access.OPERATOR))
         self._clients[place] = (identity, client)
         while len(self._clients) > CONNECTIONS_MAX:
             self._close(next(iter(self._clients)))

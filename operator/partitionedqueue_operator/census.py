@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from partitionedqueue_operator.cluster.api import Api, ApiFault
+from partitionedqueue_operator.cluster.api import FORBIDDEN, Api, ApiFault
 from partitionedqueue_operator.cluster.kinds import WATCHED, Kind
 from partitionedqueue_operator.controller import Controller
 
@@ -74,9 +74,24 @@ class Census:
         return there - set(self._controller.cache.held(kind))
 
     async def _there(self, kind: Kind) -> set[tuple[str, str, str]]:
+        """All there is, except in namespaces where the operator has no rights, while it has them in another.
+
+        There it is blind, and goes on with what it knew last.
+        """
         there: set[tuple[str, str, str]] = set()
+        refused: list[tuple[str, ApiFault]] = []
         for namespace in self._namespaces:
-            there |= await self._api.names(kind, namespace, self._selector_of(kind))
+            try:
+                there |= await self._api.names(kind, namespace, self._selector_of(kind))
+            except ApiFault as fault:
+                if fault.status != FORBIDDEN:
+                    raise
+                refused.append((namespace, fault))
+        if len(refused) == len(self._namespaces):
+            raise refused[0][1]
+        for namespace, refusal in refused:
+            _log.error("namespace %s is not looked after: %s", namespace, refusal)
+            there |= {held for held in self._controller.cache.held(kind) if held[0] == namespace}
         return there
 
     async def run(self) -> None:

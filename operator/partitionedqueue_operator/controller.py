@@ -16,6 +16,7 @@ from partitionedqueue_operator.cluster.api import ApiFault
 from partitionedqueue_operator.cluster.cache import Cache
 from partitionedqueue_operator.cluster.cluster import Cluster, NotOurs
 from partitionedqueue_operator.cluster.kinds import PODS, QUEUES, Kind
+from partitionedqueue_operator.loops import Pulse
 from partitionedqueue_operator.observed import Key, Manifest, Observed, queue_of
 from partitionedqueue_operator.reconcile import Plan
 from partitionedqueue_operator.resources.secret import password_in
@@ -29,11 +30,11 @@ _log = logging.getLogger(__name__)
 class Controller:
     """Takes in what the watches tell; acts only while `leading`."""
 
-    def __init__(self, settings: Settings, cache: Cache, cluster: Cluster) -> None:
+    def __init__(self, settings: Settings, cache: Cache, cluster: Cluster, pulse: Pulse | None = None) -> None:
         self.cache = cache
         self.leading = False
-        self.work = Work(self.reconcile)
-        self.brokers = Brokers(cache.pods, self.look_at)
+        self._pulse = pulse or Pulse()
+        self.work, self.brokers = self._anew()
         self._cluster = cluster
         self._settings = settings
         self._operator_key = b""
@@ -46,7 +47,7 @@ class Controller:
     async def lead(self, operator_key: bytes) -> None:
         """Look at every queue, and go on from there until cancelled; nothing is remembered of an earlier time."""
         self._operator_key = operator_key
-        self.work, self.brokers = Work(self.reconcile), Brokers(self.cache.pods, self.look_at)
+        self.work, self.brokers = self._anew()
         self.leading = True
         try:
             async with asyncio.TaskGroup() as group:
@@ -56,6 +57,10 @@ class Controller:
                     self.work.add(key)
         finally:
             self.leading = False
+
+    def _anew(self) -> tuple[Work, Brokers]:
+        work = Work(self.reconcile, expected=ApiFault)
+        return work, Brokers(self.cache.pods, self.look_at, self._pulse)
 
     def look_at(self, key: Key) -> None:
         """Something about a queue may have changed."""

@@ -51,8 +51,8 @@ def status_of(standing: Standing, before: Manifest) -> dict[str, Any]:
             status["counts"]["sessions"] = counts.sessions
     if durability := _durability(standing) or before.get("durability"):
         status["durability"] = durability
-    versions = sorted({report.library for report in standing.observed.reports.values() if report.library})
-    if told := ", ".join(versions) or before.get("libraryVersion"):
+    versions = {report.library for report in standing.observed.reports.values() if report.library}
+    if told := min(versions, key=_order, default="") or before.get("libraryVersion"):
         status["libraryVersion"] = told
     if (stateful_set := standing.observed.stateful_set) is not None:
         status["brokerImage"] = stateful_set["spec"]["template"]["spec"]["containers"][0]["image"]
@@ -67,6 +67,10 @@ def _durability(standing: Standing) -> str:
     """The weakest that a broker runs with: the spec's holds when the last one has been started anew."""
     run = {pod.durability for pod in standing.observed.pods.values() if pod.ready}
     return next((kind.value for kind in reversed(Durability) if kind.value in run), "")
+
+
+def _order(version: str) -> tuple[int, ...]:
+    return tuple(int(part) if part.isdecimal() else -1 for part in version.split("."))
 
 
 def _written(condition: Condition, standing: Standing, before: Manifest) -> dict[str, Any]:

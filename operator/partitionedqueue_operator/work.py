@@ -17,8 +17,9 @@ _log = logging.getLogger(__name__)
 class Work:
     """A set of keys that are due. A key that is added while it is worked on is worked on once more."""
 
-    def __init__(self, do: Callable[[Key], Awaitable[float | None]]) -> None:
+    def __init__(self, do: Callable[[Key], Awaitable[float | None]], *, expected: type[Exception] = Exception) -> None:
         self._do = do
+        self._expected = expected  # what may be raised; anything else is a fault of this program
         self._due: dict[Key, None] = {}
         self._running: set[Key] = set()
         self._again: set[Key] = set()
@@ -83,7 +84,8 @@ class Work:
             self.failed += 1
             delay = min(RETRY_S_MIN * 2 ** min(failures - 1, 10), RETRY_S_MAX) * random.uniform(0.5, 1.0)
             _log.warning("queue %s: %s; tried again in %.1f s", key, str(error) or type(error).__name__, delay)
-            _log.debug("queue %s", key, exc_info=error)
+            known = isinstance(error, self._expected) or failures > 1
+            _log.log(logging.DEBUG if known else logging.ERROR, "queue %s", key, exc_info=error)
             self.add(key, after_s=delay)
             return
         self.done += 1

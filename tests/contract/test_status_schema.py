@@ -74,6 +74,10 @@ def every_state() -> Iterator[tuple[str, Observed]]:
     )
     yield "no pod ready", with_its_objects(observed(queue(), pods=80, report=full, ready=False, message=LONG))
     yield "refused", observed(queue(sizeGB=7), pods=0, report=full)
+    yield (
+        "as many libraries as partitions",
+        with_its_objects(replace(well, reports={n: replace(full, library=f"{n}.10.1") for n in range(80)})),
+    )
     yield "faults", replace(with_its_objects(well), faults=tuple(LONG for _ in range(6)))
     for policy in ("Retain", "Delete"):
         yield policy, with_its_objects(observed(queue(deletionPolicy=policy), pods=80, report=full))
@@ -141,3 +145,14 @@ def test_the_conditions_that_are_written_are_those_that_are_explained() -> None:
     written = {condition["type"] for status in STATUSES for condition in status.values[0]["conditions"]}
     assert {word for word in written if f"{word}: " not in words} == set()
     assert len(written) == len(CONDITIONS)
+
+
+def test_of_several_libraries_the_oldest_is_told() -> None:
+    libraries = dict.fromkeys(range(80), "0.10.0") | {7: "0.9.2"}
+    seen = replace(
+        observed(queue(), pods=80, report=Report("c")),
+        reports={n: Report("c", totals=Totals(), library=library) for n, library in libraries.items()},
+    )
+    status = written_plan(seen).status
+    assert status is not None
+    assert status["libraryVersion"] == "0.9.2"

@@ -41,12 +41,12 @@ class ApiFault(Exception):
 
 
 class Api:
-    """Speaks to the API server from one event loop."""
+    """Speaks to the API server from one event loop. `requests` counts them by verb, kind and status."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, requests: Counter[tuple[str, str, int]] | None = None) -> None:
         self._access = access
         self._session: aiohttp.ClientSession | None = None
-        self.requests: Counter[tuple[str, str, int]] = Counter()  # by verb, kind and status
+        self.requests: Counter[tuple[str, str, int]] = Counter() if requests is None else requests
 
     async def __aenter__(self) -> Self:
         self._session = self._access.session()

@@ -95,7 +95,7 @@ def stand(observed: Observed, spec: QueueSpec | None, refusal: Refusal | None, s
     total, counted = Counts(), 0
     for partition in range(spec.partitions if spec else 0):
         pod, report = observed.pods.get(partition), observed.reports.get(partition)
-        trouble = _trouble(pod, report)
+        trouble = _trouble(pod, report, observed)
         if trouble is not None:
             sick.append(Sick(partition, expected_pod(observed.key, partition), *trouble))
         if trouble is not None or (report.settings != settings if report is not None else not was_settled):
@@ -153,7 +153,9 @@ def _complete(counted: int, spec: QueueSpec | None, before: Manifest) -> bool | 
     return spec is not None and counted == spec.partitions
 
 
-def _trouble(pod: Pod | None, report: Report | None) -> tuple[str, str] | None:
+def _trouble(pod: Pod | None, report: Report | None, observed: Observed) -> tuple[str, str] | None:
+    if pod is None and (body := observed.stateful_set) is not None:  # a quota, or somebody's admission webhook
+        return "PodMissing", f"there is no pod yet; if that lasts: kubectl describe sts {body['metadata']['name']}"
     if pod is None:
         return "PodMissing", "there is no pod yet"
     if not pod.ready:

@@ -11,6 +11,7 @@ from partitionedqueue.broker.settings import BrokerSettings
 from partitionedqueue.model.errors import BrokerUnavailable
 from partitionedqueue_operator import brokers as module
 from partitionedqueue_operator.brokers import Brokers, _Watched
+from partitionedqueue_operator.loops import Pulse
 from partitionedqueue_operator.observed import Key, Pod, Report
 from partitionedqueue_operator.reconcile import BrokerTarget
 
@@ -80,3 +81,19 @@ async def test_a_broker_that_could_not_read_its_users_reads_them_at_the_next_tim
         report = await brokers._ask(WELL, one, 0, pods(WELL)[0])
         assert report.trouble == trouble
     assert client.users_read == 2
+
+
+@pytest.mark.parametrize(("late_s", "told"), [(0.0, "Unreachable"), (2.0, "")])
+async def test_a_silence_counts_only_where_the_operator_had_time_to_listen(
+    monkeypatch: pytest.MonkeyPatch, late_s: float, told: str
+) -> None:
+    async def ask(_self: Brokers, _key: Key, _watched: _Watched, _partition: int, pod: Pod) -> Report:
+        return Report(pod.incarnation, "Unreachable", "no answer within 3 s")
+
+    monkeypatch.setattr(Brokers, "_ask", ask)
+    pulse = Pulse()
+    monkeypatch.setattr(pulse, "late_s", lambda _: late_s)
+    brokers, well = Brokers(pods, lambda _: None, pulse), watched(WELL)
+    well.reports = {0: Report("c-0")}
+    await brokers._round(WELL, well)
+    assert well.reports[0].trouble == told

@@ -93,3 +93,21 @@ async def test_a_census_that_failed_is_taken_again_soon(monkeypatch: pytest.Monk
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert cache.queue(Key("n", "a")) is None
+
+
+async def test_a_namespace_without_rights_keeps_nobody_from_the_others() -> None:
+    server, cache, census = known("a")
+
+    async def names(_kind: Kind, namespace: str, _selector: str) -> set[tuple[str, str, str]]:
+        if namespace == "n":
+            raise ApiFault(403, "queues are forbidden in n")
+        return {("other", "b", "u-b")}
+
+    server.names = names  # type: ignore[assignment, method-assign]
+    census._namespaces = ("n", "other")
+    await census._count(QUEUES)
+    assert cache.queue(Key("n", "a"))  # nobody knows otherwise
+    assert await census._missing(QUEUES) == {("other", "b", "u-b")}
+    census._namespaces = ("n",)
+    with pytest.raises(ApiFault):
+        await census._there(QUEUES)

@@ -76,3 +76,18 @@ async def test_one_namespaces_watch_does_not_live_for_anothers(clock: SimpleName
     assert fresh.stale() == ["pods in b for 200 s"]
     fresh.heard(PODS, "b")
     assert fresh.stale() == []
+
+
+async def test_an_operator_that_is_blind_in_one_namespace_goes_on_for_the_others(clock: SimpleNamespace) -> None:
+    fresh = Freshness([PODS], lambda _: None, ("a", "b"))
+    fresh.begin()
+    clock.now += 200
+    await tell(fresh, "/api/v1/namespaces/a/pods?watch=true")
+    await tell(fresh, "/api/v1/namespaces/b/pods?watch=true", 403)
+    assert fresh.stale() == []
+    assert fresh.refused() == ["pods in b"]
+    clock.now += 200
+    await tell(fresh, "/api/v1/namespaces/b/pods?watch=true", 403)
+    assert fresh.stale() == ["pods in a for 200 s", "pods in b for 400 s"]
+    await tell(fresh, "/api/v1/namespaces/b/pods?watch=true")
+    assert fresh.refused() == []

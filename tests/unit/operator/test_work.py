@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+import pytest
+
 from partitionedqueue_operator.observed import Key
 from partitionedqueue_operator.work import Work
 
@@ -107,3 +109,17 @@ async def test_the_sooner_of_two_times_holds() -> None:
         await until(lambda: looks == 1)
         await asyncio.sleep(0.1)
     assert looks == 1
+
+
+async def test_a_fault_of_the_program_is_logged_with_where_it_was_and_once(caplog: pytest.LogCaptureFixture) -> None:
+    tries = 0
+
+    async def do(_: Key) -> None:
+        nonlocal tries
+        tries += 1
+        raise LookupError("nobody has thought of this") if tries < 3 else OSError("away")
+
+    work = Work(do, expected=OSError)
+    for _ in range(3):
+        await work._once(A)
+    assert [record.levelname for record in caplog.records if record.exc_info] == ["ERROR"]
