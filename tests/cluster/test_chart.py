@@ -113,6 +113,48 @@ def test_a_queue_that_is_applied_becomes_available_and_kubectl_shows_it(orders: 
     assert all(pod["status"]["containerStatuses"][0]["ready"] for pod in orders.pods())
 
 
+CALLER = """
+apiVersion: v1
+kind: Pod
+metadata:
+  name: {name}
+  labels: {labels}
+spec:
+  automountServiceAccountToken: false
+  terminationGracePeriodSeconds: 0
+  securityContext: {{runAsNonRoot: true, runAsUser: 10001, seccompProfile: {{type: RuntimeDefault}}}}
+  containers:
+    - name: caller
+      image: {image}
+      imagePullPolicy: Never
+      command: [sleep, "600"]
+      resources: {{requests: {{cpu: 1m, memory: 4Mi}}}}
+      securityContext: {{allowPrivilegeEscalation: false, capabilities: {{drop: [ALL]}}}}
+"""
+
+
+def test_only_pods_that_are_labelled_as_clients_reach_a_broker(orders: LiveQueue, own_cluster: OwnCluster) -> None:
+    """The harness's own enforcer holds the policies; the two callers differ in the label alone."""
+    image = orders.pods()[0]["spec"]["containers"][0]["image"]
+    callers = {"client": '{messaging.partitionedqueue.io/broker-client: "true"}', "stranger": "{}"}
+    pods = "---".join(CALLER.format(name=name, labels=labels, image=image) for name, labels in callers.items())
+    orders.kubectl("apply", "-f", "-", input=pods)
+    orders.kubectl("wait", "--for=condition=Ready", "pod", *callers, "--timeout=60s")
+
+    def hears(name: str, host: str) -> str:
+        script = f"exec 3<>/dev/tcp/{host}/6379; echo PING >&3; head -c 7 <&3"
+        try:
+            return orders.kubectl("exec", name, "--", "timeout", "3", "bash", "-c", script)
+        except CommandFailed:
+            return ""
+
+    broker = f"orders-broker-3.orders-broker.{orders.namespace}.svc"
+    eventually(lambda: hears("client", broker) == "-NOAUTH", "a client does not reach the broker", 20)
+    assert hears("stranger", broker) == ""
+    assert hears("orders-broker-5", broker) == "", "brokers call nobody"
+    orders.kubectl("delete", "pod", *callers, "--wait=false")
+
+
 def test_helm_test_passes(release: Release, orders: LiveQueue) -> None:
     assert "Phase:          Succeeded" in release.helm("test", release.name)
 

@@ -19,6 +19,8 @@ from partitionedqueue.broker.library import library_text, library_version
 from partitionedqueue.model import limits
 from partitionedqueue.model.queue_spec import API_VERSION, KIND
 
+OPERATOR_KEY = "partitionedqueue-operator-key"
+
 
 @pytest.fixture(scope="module")
 def operator(installation: Installation, image: str) -> Iterator[OperatorProcess]:  # noqa: F811
@@ -86,7 +88,7 @@ def test_messages_that_came_after_the_last_count_keep_their_volumes_and_come_bac
 
 
 def test_retained_volumes_are_taken_up_by_the_queue_that_is_applied_again(queue: LiveQueue) -> None:
-    queue.apply(deletionPolicy="Retain")
+    queue.apply(deletionPolicy="Retain", sizeGB=2)
     queue.settled()
     queue.send(0, ["kept"])
     eventually(lambda: queue.status["messages"] == 1, "not counted", 30)
@@ -98,7 +100,12 @@ def test_retained_volumes_are_taken_up_by_the_queue_that_is_applied_again(queue:
     assert "kubectl delete pvc" in refused["message"]
     queue.delete()
     eventually(lambda: not queue.get(), "the queue stays", 30)
-    queue.apply(deletionPolicy="Retain")
+    queue.apply(deletionPolicy="Retain", sizeGB=1)
+    refused = queue.awaited("Accepted", "VolumesOfLargerPartitions")
+    assert "partitions of 2 GB, and this queue's have 1 GB" in refused["message"]
+    queue.delete()
+    eventually(lambda: not queue.get(), "the queue stays", 30)
+    queue.apply(deletionPolicy="Retain", sizeGB=2)
     queue.settled()
     assert queue.totals(0).messages == 1
 
@@ -217,6 +224,30 @@ def test_what_happened_while_no_operator_was_there_is_put_right(queue: LiveQueue
     new.settled()
     gone(other)
     eventually(lambda: not other.claims(), "volumes stay", 60)
+
+
+def test_an_operator_that_has_lost_its_key_draws_another_and_reaches_the_brokers_that_there_are(
+    queue: LiveQueue,
+    operator: OperatorProcess,
+    installation: Installation,  # noqa: F811
+) -> None:
+    queue.apply()
+    queue.settled()
+    password, key = queue.password("gateway"), operator_key(installation)
+    operator.end()
+    queue.cluster.kubectl("delete", "secret", OPERATOR_KEY, "-n", installation.namespace)
+    operator.start()
+    operator.leading()
+    queue.apply(lockDuration="PT2M")
+    queue.settled(30)
+    assert queue.settings(0)[0] == 120_000
+    assert operator_key(installation) not in ("", key)
+    assert queue.password("gateway") == password
+
+
+def operator_key(installation: Installation) -> str:  # noqa: F811
+    found = ("get", "secret", OPERATOR_KEY, "-n", installation.namespace, "-o", "jsonpath={.data.key}")
+    return installation.cluster.kubectl(*found)
 
 
 def test_another_replica_takes_over_within_twenty_seconds(

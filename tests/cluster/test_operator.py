@@ -12,6 +12,8 @@ from harness.installed_operator import image, installation  # noqa: F401 -- fixt
 from harness.live_queue import PARTITIONED, LiveQueue
 from harness.operator_process import Installation, OperatorProcess
 from harness.patience import eventually
+from partitionedqueue.broker import access
+from partitionedqueue.model.errors import LoginRefused
 
 PARTITIONS = range(16)
 READY_S_MAX = 180  # on a machine that does a good deal else; alone, some 20 s
@@ -25,13 +27,28 @@ def operator(installation: Installation, image: str) -> Iterator[OperatorProcess
 
 
 @pytest.fixture(scope="module")
-def orders(own_cluster: OwnCluster, operator: OperatorProcess) -> Iterator[LiveQueue]:
+def orders(own_cluster: OwnCluster, operator: OperatorProcess, rotated: tuple[LiveQueue, str]) -> Iterator[LiveQueue]:
     """A queue of 16 partitions that all tests here share; each leaves it well."""
     namespace = f"orders-{time.time_ns() % 10**9}"
     own_cluster.kubectl("create", "namespace", namespace)
     queue = LiveQueue(own_cluster, namespace)
     queue.apply(**PARTITIONED)
     yield queue
+    own_cluster.kubectl("delete", "namespace", namespace, "--wait=false")
+
+
+@pytest.fixture(scope="module")
+def rotated(own_cluster: OwnCluster, operator: OperatorProcess) -> Iterator[tuple[LiveQueue, str]]:
+    """A queue whose Secret has had another password for the gateway since the beginning, and that password."""
+    namespace = f"rotated-{time.time_ns() % 10**9}"
+    own_cluster.kubectl("create", "namespace", namespace)
+    queue = LiveQueue(own_cluster, namespace)
+    queue.apply()
+    queue.settled(READY_S_MAX)
+    passwords = {user: queue.password(user) for user in access.USERS} | {access.GATEWAY: "another"}
+    changed = {"stringData": {"gateway-password": "another", "users.acl": access.users_file(passwords)}}
+    queue.kubectl("patch", "secret", queue.workload, "-p", json.dumps(changed))
+    yield queue, "another"
     own_cluster.kubectl("delete", "namespace", namespace, "--wait=false")
 
 
@@ -214,6 +231,21 @@ def test_what_is_somebody_elses_is_left_alone(
     queue.kubectl("delete", "secret", "mine-broker")
     queue.awaited("Accepted", "Accepted", 45)
     queue.settled(60)
+
+
+def test_users_that_have_changed_reach_a_broker_that_runs(rotated: tuple[LiveQueue, str]) -> None:
+    """The Secret was changed when this module began: the kubelet and the operator have their times for it."""
+    queue, password = rotated
+    assert queue.password("gateway") == password, "the operator has put back what the file of users agrees with"
+
+    def is_let_in() -> bool:
+        try:
+            return queue.totals(0).messages == 0
+        except LoginRefused:
+            return False
+
+    eventually(is_let_in, "the broker has not read its users again", 300)
+    assert queue.pods()[0]["status"]["containerStatuses"][0]["restartCount"] == 0
 
 
 def test_every_log_line_is_calm(operator: OperatorProcess) -> None:

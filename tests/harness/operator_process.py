@@ -25,11 +25,15 @@ _START_S = 60.0
 
 
 class Installation:
-    """What an operator needs around it: the custom resource, the deletion policy, a namespace, a service account."""
+    """What an operator needs around it: the custom resource, the deletion policy, a namespace, a service account.
 
-    def __init__(self, cluster: Cluster, folder: Path) -> None:
+    With `watched` it has rights in these namespaces alone, and looks after no other.
+    """
+
+    def __init__(self, cluster: Cluster, folder: Path, *, watched: tuple[str, ...] = ()) -> None:
         self.cluster = cluster
         self.folder = folder
+        self.watched = watched
         self.release = f"local-{secrets.token_hex(3)}"  # its cluster roles are not those of a chart that is installed
         self.namespace = f"operator-{self.release}"
         self._resting = RestingOperators(cluster)
@@ -40,6 +44,7 @@ class Installation:
         cluster.kubectl("create", "namespace", self.namespace)
         rights = cluster.helm(
             "template", self.release, str(CHART), "-n", self.namespace, "-s", "templates/operator-rbac.yaml",
+            "--set-json", f"watchNamespaces={json.dumps(watched)}",
         )  # fmt: skip
         self._rights = rights
         cluster.kubectl("apply", "-f", "-", input=rights)
@@ -86,6 +91,7 @@ class OperatorProcess:
             "PQ_OPERATOR_POD": self._pod,
             "PQ_OPERATOR_PORT": str(self.port),
             "PQ_RELEASE": installation.release,
+            "PQ_WATCH_NAMESPACES": ",".join(installation.watched),
         }
         environment.pop("KUBERNETES_SERVICE_HOST", None)
         with self.log.open("wb") as log:
@@ -104,15 +110,19 @@ class OperatorProcess:
 
     def ready(self) -> Self:
         """Wait until it has listed the cluster."""
-        eventually(
-            lambda: self.answer("/readyz")[0] == 200, f"the operator is not ready; its log: {self.log}", _START_S
-        )
+        eventually(lambda: self._lives() and self.answer("/readyz")[0] == 200, f"not ready; see {self.log}", _START_S)
         return self
 
     def leading(self) -> Self:
         """Wait until it is the one that acts."""
-        eventually(lambda: self.metric("pq_operator_leading") == 1, f"it does not lead; its log: {self.log}", _START_S)
+        eventually(
+            lambda: self._lives() and self.metric("pq_operator_leading") == 1, f"no leader; see {self.log}", _START_S
+        )
         return self
+
+    def _lives(self) -> bool:
+        assert self.process.poll() is None, f"the operator has ended:\n{self.log.read_text()[-4000:]}"
+        return True
 
     def answer(self, path: str) -> tuple[int, str]:
         """What it says over HTTP; status 0 where it says nothing."""
