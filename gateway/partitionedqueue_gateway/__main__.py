@@ -29,7 +29,7 @@ from partitionedqueue_gateway.front_door.processes import Processes
 from partitionedqueue_gateway.front_door.sockets import Entrance
 from partitionedqueue_gateway.front_door.websocket import WebSockets
 from partitionedqueue_gateway.rest.health import Health
-from partitionedqueue_gateway.rest.server import application, serving
+from partitionedqueue_gateway.rest.server import Answered, for_everybody, for_operations, serving
 from partitionedqueue_gateway.settings import WORKER, InvalidSetting, Settings
 
 EXIT_FAILED = 1
@@ -85,12 +85,13 @@ class Gateway:
             standings = Standings(catalog, brokers)
             services = Services(entities, self._access)
             conversations = Conversations(lambda wire: Conversation(wire, services))
-            app = application(catalog, standings, health, WebSockets(conversations).routes())
+            answered, upgrades = Answered(), WebSockets(conversations).routes()
+            operations = for_operations(catalog, standings, health, answered, upgrades)
             try:
-                async with serving(app) as http:
-                    door = FrontDoor(conversations, http, self._certificate)
+                async with serving(operations) as inner, serving(for_everybody(answered, upgrades)) as outer:
+                    door = FrontDoor(conversations, self._certificate)
                     for entrance, one in listening.items():
-                        door.open(entrance, one)
+                        door.open(entrance, one, inner if entrance.operations else outer)
                         _log.info("%s: listening on port %d", entrance.name, sockets.port_of(one))
                     await asked_to_end.wait()
                     await self._leave(health, door, conversations)

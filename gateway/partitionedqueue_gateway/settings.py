@@ -77,7 +77,7 @@ class Settings:
             ("HTTPS", "PQ_GATEWAY_HTTPS_PORT", self.https_port),
         ]
         return [
-            Entrance(name=name, variable=variable, port=port, tls_only=each is tls)
+            Entrance(name=name, variable=variable, port=port, tls_only=each is tls, operations=name == "HTTP")
             for each in ((plain, tls) if self.tls is not None else (plain,))
             for name, variable, port in each
             if port is not None

@@ -108,11 +108,11 @@ async def house(certificate: Certificate | None = None) -> AsyncIterator[House]:
     app = web.Application(client_max_size=1 << 22)
     app.router.add_routes([web.route("*", "/hello", hello), *WebSockets(conversations).routes()])
     async with serving(app) as http:
-        door = FrontDoor(conversations, http, certificate)
+        door = FrontDoor(conversations, certificate)
         found = []
         for name, tls_only in (("all", False), ("TLS", True)):
             one = sockets.bound("127.0.0.1", 0, shared=False)
-            door.open(Entrance(name=name, variable="", port=0, tls_only=tls_only), one)
+            door.open(Entrance(name=name, variable="", port=0, tls_only=tls_only), one, http)
             found.append(sockets.port_of(one))
         try:
             yield House(found[0], found[1], conversations, door, talks)

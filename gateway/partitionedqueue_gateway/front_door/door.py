@@ -10,7 +10,8 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from functools import partial
+from typing import Final, NamedTuple, TypeAlias
 
 from partitionedqueue_gateway import limits
 from partitionedqueue_gateway.front_door.certificate import Certificate
@@ -22,21 +23,30 @@ from partitionedqueue_gateway.front_door.sockets import Entrance
 _log = logging.getLogger(__name__)
 _EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 NewProtocol: TypeAlias = Callable[[], asyncio.Protocol]
+_Protocols: TypeAlias = Mapping[Talk | None, NewProtocol]
+
+
+class _Serving(NamedTuple):
+    """What is spoken at one entrance, and whether in TLS alone."""
+
+    tls_only: bool
+    protocols: _Protocols
 
 
 class FrontDoor:
     """Serves entrances until it is closed. `certificate` None: TLS is not spoken."""
 
-    def __init__(self, conversations: Conversations, http: NewProtocol, certificate: Certificate | None) -> None:
-        self._protocols: Mapping[Talk | None, NewProtocol] = {Talk.AMQP: lambda: Pipe(conversations), Talk.HTTP: http}
+    def __init__(self, conversations: Conversations, certificate: Certificate | None) -> None:
+        self._conversations = conversations
         self._certificate = certificate
-        self._listening: dict[socket.socket, Entrance] = {}
+        self._listening: dict[socket.socket, _Serving] = {}
         self._greetings: dict[asyncio.Task[None], None] = {}  # in the order in which they came
 
-    def open(self, entrance: Entrance, listening: socket.socket) -> None:
+    def open(self, entrance: Entrance, listening: socket.socket, http: NewProtocol) -> None:
         """Take connections from now on; the socket is the door's."""
         listening.listen(limits.CONNECTIONS_MAX)
-        self._listening[listening] = entrance
+        amqp = partial(Pipe, self._conversations)
+        self._listening[listening] = _Serving(entrance.tls_only, {Talk.AMQP: amqp, Talk.HTTP: http})
         asyncio.get_running_loop().add_reader(listening, self._accept, listening)
 
     async def close(self) -> None:
@@ -75,16 +85,16 @@ class FrontDoor:
 
         loop.call_later(limits.ACCEPT_AGAIN_S, again)
 
-    def _greet(self, connection: socket.socket, entrance: Entrance) -> None:
+    def _greet(self, connection: socket.socket, serving: _Serving) -> None:
         if len(self._greetings) >= limits.GREETINGS_MAX:
             oldest = next(iter(self._greetings))
             del self._greetings[oldest]
             oldest.cancel()
-        greeting = asyncio.create_task(self._greeting(connection, entrance))
+        greeting = asyncio.create_task(self._greeting(connection, serving))
         self._greetings[greeting] = None
         greeting.add_done_callback(lambda done: self._greetings.pop(done, None))
 
-    async def _greeting(self, connection: socket.socket, entrance: Entrance) -> None:
+    async def _greeting(self, connection: socket.socket, serving: _Serving) -> None:
         """Until it is known who serves a connection. What goes wrong here concerns this one alone."""
         handed_over = False
         try:
@@ -92,36 +102,37 @@ class FrontDoor:
                 talk = talk_of(await _peek(connection))
                 if talk is Talk.TLS and self._certificate is not None:
                     handed_over = True
-                    await self._greet_inside_tls(connection, self._certificate.context)
-                elif talk in self._protocols and not entrance.tls_only:
+                    await _greet_inside_tls(connection, self._certificate.context, serving.protocols)
+                elif talk in serving.protocols and not serving.tls_only:
                     handed_over = True
-                    await asyncio.get_running_loop().connect_accepted_socket(self._protocols[talk], connection)
+                    await asyncio.get_running_loop().connect_accepted_socket(serving.protocols[talk], connection)
         except (OSError, TimeoutError):  # it went, was silent, or does not agree with us on how to speak TLS
             pass
         finally:
             if not handed_over:
                 connection.close()
 
-    async def _greet_inside_tls(self, connection: socket.socket, context: ssl.SSLContext) -> None:
-        loop = asyncio.get_running_loop()
-        transport, inside = await loop.connect_accepted_socket(
-            lambda: _Inside(loop.create_future(), self._protocols),
-            connection,
-            ssl=context,
-            ssl_handshake_timeout=limits.GREETING_S_MAX,
-            ssl_shutdown_timeout=limits.FLUSH_S_MAX,
-        )
-        try:
-            await inside.decided
-        except BaseException:
-            transport.abort()
-            raise
+
+async def _greet_inside_tls(connection: socket.socket, context: ssl.SSLContext, protocols: _Protocols) -> None:
+    loop = asyncio.get_running_loop()
+    transport, inside = await loop.connect_accepted_socket(
+        lambda: _Inside(loop.create_future(), protocols),
+        connection,
+        ssl=context,
+        ssl_handshake_timeout=limits.GREETING_S_MAX,
+        ssl_shutdown_timeout=limits.FLUSH_S_MAX,
+    )
+    try:
+        await inside.decided
+    except BaseException:
+        transport.abort()
+        raise
 
 
 class _Inside(asyncio.Protocol):
     """Holds a connection inside TLS until its first bytes say whose it is."""
 
-    def __init__(self, decided: asyncio.Future[None], protocols: Mapping[Talk | None, NewProtocol]) -> None:
+    def __init__(self, decided: asyncio.Future[None], protocols: _Protocols) -> None:
         self.decided = decided
         self._protocols = protocols
         self._transport: asyncio.Transport

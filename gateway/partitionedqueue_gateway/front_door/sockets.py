@@ -12,13 +12,14 @@ _NO_IPV6: Final = {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL}
 class Entrance:
     """One port. `tls_only`: who does not begin with TLS is turned away; otherwise the first byte tells.
 
-    `variable` is what sets its port.
+    `variable` is what sets its port. `operations`: health, counts and metrics are answered there, without a login.
     """
 
     name: str
     variable: str
     port: int
     tls_only: bool = False
+    operations: bool = False
 
 
 def bound(host: str | None, port: int, *, shared: bool) -> socket.socket:

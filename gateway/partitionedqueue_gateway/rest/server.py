@@ -21,18 +21,30 @@ _log = logging.getLogger(__name__)
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def application(
-    catalog: Catalog, standings: Standings, health: Health, upgrades: Sequence[web.RouteDef] = ()
+Answered = Counter[tuple[str, int]]
+
+
+def for_operations(
+    catalog: Catalog, standings: Standings, health: Health, answered: Answered, upgrades: Sequence[web.RouteDef]
 ) -> web.Application:
     """All that is answered over HTTP. `upgrades` leave it for another protocol, which has bounds of its own."""
-    answered: Counter[tuple[str, int]] = Counter()
+    rooms = (health, Api(catalog, standings), Metrics(catalog, standings, answered))
+    return _application([route for room in rooms for route in room.routes()], answered, upgrades)
+
+
+def for_everybody(answered: Answered, upgrades: Sequence[web.RouteDef]) -> web.Application:
+    """What is answered on ports that lead out of the cluster: nothing that asks for no login."""
+    return _application([], answered, upgrades)
+
+
+def _application(
+    routes: Sequence[web.RouteDef], answered: Answered, upgrades: Sequence[web.RouteDef]
+) -> web.Application:
     unbounded = {"/healthz", "/readyz", *(route.path for route in upgrades)}
     app = web.Application(
         middlewares=[_counted(answered), _bounded(unbounded)], client_max_size=limits.REQUEST_BYTES_MAX
     )
-    for room in (health, Api(catalog, standings), Metrics(catalog, standings, answered)):
-        app.router.add_routes(room.routes())
-    app.router.add_routes(upgrades)
+    app.router.add_routes([*routes, *upgrades])
     return app
 
 
