@@ -1,0 +1,114 @@
+"""Links over which clients send to a queue: each message is answered once it is durable, in the order of that."""
+
+import asyncio
+from functools import partial
+from typing import Final
+
+from partitionedqueue.broker.lane import Numbers
+from partitionedqueue.model import amqp_message
+from partitionedqueue.model.errors import PartitionedQueueError
+from partitionedqueue.model.storable import Storable
+from partitionedqueue_gateway import limits
+from partitionedqueue_gateway.access.policies import Right
+from partitionedqueue_gateway.amqp import conditions, link_properties, outcomes
+from partitionedqueue_gateway.amqp.endpoint import Endpoint
+from partitionedqueue_gateway.amqp.events import MessageReceived
+from partitionedqueue_gateway.amqp.failures import NotSupported
+from partitionedqueue_gateway.amqp.link import ReceivingLink
+from partitionedqueue_gateway.amqp.outcomes import ACCEPTED
+from partitionedqueue_gateway.amqp.peer import Peer
+from partitionedqueue_gateway.amqp.values import ULong
+from partitionedqueue_gateway.entities.entity import Entity
+
+_BATCH_BYTES_MAX: Final = "com.microsoft:max-message-batch-size"
+
+
+def open_sender(peer: Peer, link: ReceivingLink, entity: Entity, path: str) -> None:
+    """Let a client send. Raises what forbids it: EntityNotFound, SendNotAllowed, EntityDisabled, NotSupported."""
+    entity.check_sending()
+    if link_properties.text(link, link_properties.TRANSFER_DESTINATION):
+        raise NotSupported("sending via another entity is not served; send to the destination itself")
+    peer.add(SenderLink(peer, link, entity, path))
+    bytes_max = entity.message_bytes_max
+    properties = {_BATCH_BYTES_MAX: ULong(bytes_max)}
+    link.attach(source=link.source, target=link.target, properties=properties, max_message_size=bytes_max)
+    # A message that is a little too large is refused by itself, which clients are told of better than of a lost link.
+    link.size_max = bytes_max + limits.OVERSIZE_BYTES_MAX
+    link.keep_granted(limits.SENDS_GRANTED)
+
+
+class SenderLink(Endpoint):
+    """One such link; the client's message counts against its credit until it is settled."""
+
+    rights = (Right.SEND,)
+
+    def __init__(self, peer: Peer, link: ReceivingLink, entity: Entity, path: str) -> None:
+        super().__init__(link, path)
+        self.link: ReceivingLink = link
+        self._peer = peer
+        self._entity = entity
+        self._within_s = link_properties.timeout_s(link, limits.AMQP_OPERATION_S_MAX)
+        self._under_way = 0
+        self._draining = False
+        self._unwatch = entity.watch(self._lost)
+
+    def message(self, event: MessageReceived) -> None:
+        """Store it, and answer when that is done. HOT."""
+        try:
+            future = self._entity.send(self._read(event), within_s=self._within_s)
+        except PartitionedQueueError as error:
+            self._refuse(event, error)
+            return
+        self._under_way += 1
+        if event.settled:
+            size = len(event.payload) + limits.SEND_BYTES_BESIDE
+            self._peer.unanswered_bytes += size
+            future.add_done_callback(partial(self._stored_unasked, size))
+        else:
+            future.add_done_callback(partial(self._stored, event.delivery_id))
+
+    def _read(self, event: MessageReceived) -> "list[Storable] | tuple[Storable]":
+        if event.state and outcomes.code_of(event.state) == outcomes.TRANSACTIONAL_CODE:
+            raise NotSupported("transactions are not served")
+        bytes_most, new_message_id = self._entity.message_bytes_max, self._peer.services.new_message_id
+        if event.message_format == amqp_message.BATCH_FORMAT:
+            return amqp_message.read_batch(event.payload, new_message_id=new_message_id, bytes_most=bytes_most)
+        if event.message_format:
+            raise NotSupported(f"message format 0x{event.message_format:x} is not served; 0 and 0x80013700 are")
+        return (amqp_message.read(event.payload, new_message_id=new_message_id, bytes_most=bytes_most),)
+
+    def _stored(self, delivery_id: int, future: "asyncio.Future[Numbers]") -> None:
+        self._under_way -= 1
+        self._peer.answer_soon()
+        error = None if future.cancelled() else future.exception()
+        if error is None and not future.cancelled():
+            self.link.settle(delivery_id, ACCEPTED)
+            return
+        self.link.settle(delivery_id, outcomes.rejected(conditions.amqp_error(error or asyncio.CancelledError())))
+
+    def _stored_unasked(self, size: int, future: "asyncio.Future[Numbers]") -> None:
+        self._under_way -= 1
+        self._peer.unanswered_bytes -= size
+        self._peer.answer_soon()
+        if not future.cancelled():
+            future.exception()  # was not asked for, and is none that asyncio should tell of
+
+    def _refuse(self, event: MessageReceived, error: PartitionedQueueError) -> None:
+        if not event.settled:
+            self.link.settle(event.delivery_id, outcomes.rejected(conditions.amqp_error(error)))
+            self._peer.answer_soon()
+
+    def _lost(self, error: PartitionedQueueError) -> None:
+        """Nobody sends here any more."""
+        self._peer.detach(self.link, error)
+
+    def close(self) -> None:
+        """What is under way is stored all the same; its sender does not hear of it, and sends it again."""
+        self._unwatch()
+
+    def begin_drain(self) -> bool:
+        """Grant nothing more; what was sent is stored and answered first."""
+        if not self._draining:
+            self._draining = True
+            self.link.grant(0)
+        return self._under_way > 0
