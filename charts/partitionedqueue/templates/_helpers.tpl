@@ -107,3 +107,8 @@ subjects:
     namespace: {{ $.root.Release.Namespace }}
 {{- end }}
 {{- end }}
+
+{{/* The Secret that says who may come in. */}}
+{{- define "pq.policies" -}}
+{{- .Values.gateway.policies.existingSecret | default (include "pq.name" (dict "root" . "component" "gateway-policies")) }}
+{{- end }}
