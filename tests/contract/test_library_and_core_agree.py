@@ -43,6 +43,7 @@ EVERY_CALL: tuple[Call[Any], ...] = (
     calls.set_session_state(KEYS, SESSION, None),
     calls.list_sessions(KEYS),
     calls.purge(KEYS),
+    calls.delete_batch(KEYS, most=1, enqueued_before_ms=1),
     calls.resubmit(KEYS),
     calls.apply(KEYS, []),
     calls.totals(KEYS),

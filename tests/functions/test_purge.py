@@ -138,3 +138,67 @@ def test_nonsense_is_refused(broker: BlockingBroker, keys: QueueKeys) -> None:
     for states, upto, cursor in (("", 0, 0), ("x", 0, 0), ("ax", 0, 0), ("a", -1, 0), ("a", 0, -1)):
         with pytest.raises(BrokerFault, match="BADCALL"):
             broker.call(calls.purge(keys, states=states, upto=upto, cursor=cursor))
+
+
+# ---- the first so many, of before a time
+
+
+def delete(broker: BlockingBroker, keys: QueueKeys, most: int, before_ms: int) -> tuple[int, int]:
+    """How many went, in how many calls."""
+    moved = broker.call(calls.delete_batch(keys, most=most, enqueued_before_ms=before_ms))
+    gone, made = moved.count, 1
+    while moved.more:
+        call = calls.delete_batch(
+            keys, most=most - gone, enqueued_before_ms=before_ms, upto=moved.upto, cursor=moved.more
+        )
+        moved = broker.call(call)
+        gone, made = gone + moved.count, made + 1
+    return gone, made
+
+
+def test_delete_batch_takes_the_first_ones_and_no_more(broker: BlockingBroker, keys: QueueKeys, clock: Clock) -> None:
+    send(broker, keys, 600)
+    assert delete(broker, keys, 300, clock.now_ms + 1) == (300, 1)
+    assert numbers(receive(broker, keys, 1000)) == list(range(301, 601))
+
+
+def test_delete_batch_takes_what_was_enqueued_before(broker: BlockingBroker, keys: QueueKeys, clock: Clock) -> None:
+    send(broker, keys, 300)
+    clock.advance(10)
+    send(broker, keys, 300)
+    assert delete(broker, keys, 4000, clock.now_ms - 10)[0] == 0
+    assert delete(broker, keys, 4000, clock.now_ms)[0] == 300
+    assert numbers(receive(broker, keys, 1000)) == list(range(301, 601))
+
+
+def test_delete_batch_leaves_what_is_locked_deferred_scheduled_or_claimed(
+    broker: BlockingBroker, keys: QueueKeys, clock: Clock
+) -> None:
+    of_every_kind(broker, keys, clock)
+    assert delete(broker, keys, 100, clock.now_ms + 1)[0] == 3
+    assert [number for number, _, _ in peeked(broker, keys)] == [2, 3, 4, 6]
+
+
+def test_delete_batch_works_through_a_deep_queue_in_bounded_calls(
+    broker: BlockingBroker, keys: QueueKeys, clock: Clock
+) -> None:
+    fill(broker, keys, bodies(40_000))
+    gone, made = delete(broker, keys, 39_990, clock.now_ms + 1)
+    assert (gone, made > 1) == (39_990, True)
+    assert numbers(receive(broker, keys, 100)) == list(range(39_991, 40_001))
+
+
+def test_delete_batch_takes_sessions_messages_in_the_order_of_the_queue(
+    broker: BlockingBroker, keys: QueueKeys, clock: Clock
+) -> None:
+    configure(broker, keys, sessions=True)
+    for number in range(1, 11):
+        send_one(broker, keys, b"message %d" % number, session_id="ab"[number % 2])
+    assert delete(broker, keys, 5, clock.now_ms + 1)[0] == 5
+    assert numbers(receive(broker, keys, session=accept(broker, keys, "a"))) == [6, 8, 10]
+
+
+def test_delete_batch_is_of_ready_messages_only(broker: BlockingBroker, keys: QueueKeys) -> None:
+    for words in (("ads", 0, 0, 1, 1), ("a", 0, 0, 0, 1), ("a", 0, 0, 1, -1)):
+        with pytest.raises(BrokerFault):
+            broker.raw(("FCALL", "pq_purge", 1, keys.state, *words))

@@ -277,6 +277,14 @@ def purge(keys: QueueKeys, *, states: str = "ads", upto: int = 0, cursor: int = 
     return _write(replies.moved, "pq_purge", keys.state, states, upto, cursor, repeatable=True)
 
 
+def delete_batch(keys: QueueKeys, *, most: int, enqueued_before_ms: int, upto: int = 0, cursor: int = 0) -> Call[Moved]:
+    """Remove the first `most` messages that are ready to be received, and were enqueued before a time.
+
+    Call again with the reply's `upto`, its `more` as the cursor, and so many less, until that is 0.
+    """
+    return _write(replies.moved, "pq_purge", keys.state, "a", upto, cursor, most, enqueued_before_ms)
+
+
 def resubmit(keys: QueueKeys, *, most: int = 1000, upto: int = 0, sequences: Sequence[int] = ()) -> Call[Moved]:
     """Move dead letters back to their queue; `keys` are the dead-letter queue's.
 

@@ -47,8 +47,8 @@ class Front:
 
 
 Properties: TypeAlias = tuple[int, int, int, int, int, int, int]
-"""Where the properties section begins and ends, its fields, where the text of the message id begins and the fields behind
-it, and where the session id begins and ends; 0 where there is none."""
+"""Where the properties section begins and ends, its fields, where the text of the message id begins and the fields
+behind it, and where the session id begins and ends; 0 where there is none."""
 NO_PROPERTIES: Final[Properties] = (0, 0, 0, 0, 0, 0, 0)
 
 
