@@ -96,6 +96,10 @@ class Link:
         if not self.announced:
             self._announce(None, None, None, 0)
 
+    def settle(self, delivery_id: int, state: bytes) -> None:
+        """Settle a delivery; neighbours are joined into one frame by data_to_send."""
+        raise NotImplementedError
+
     def end(self) -> None:
         """It is over: for the AMQP session to say. Whatever was under way is forgotten."""
         self.ended, self.attached, self.credit = True, False, 0
