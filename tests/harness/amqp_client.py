@@ -311,17 +311,18 @@ class Client(asyncio.Protocol):
         body: Value,
         *,
         message_id: Value = None,
+        reply_to: str | bool = True,
         settled: bool = False,
         seconds: float = SECONDS,
         **properties: Value,
     ) -> Answered:
-        """Ask and wait for the answer."""
+        """Ask and wait for the answer. `reply_to` True: to the address of the link for answers; False: not said."""
         asking, answers = pair
         message_id = message_id or ULong(next(self._names))
-        reply_to = terminus.address_of(answers.target)
+        address = terminus.address_of(answers.target) if reply_to is True else reply_to or None
         named = {name.replace("_", "-"): value for name, value in properties.items()}
         payload = (
-            sections.encode(sections.PROPERTIES, [message_id, None, None, None, reply_to])
+            sections.encode(sections.PROPERTIES, [message_id, None, None, None, address])
             + sections.encode(sections.APPLICATION_PROPERTIES, named)
             + sections.encode(sections.VALUE, body)
         )
