@@ -1,43 +1,45 @@
 """The connections to all brokers: made when there is something to ask, kept, and closed when their queue goes."""
 
 import asyncio
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self, TypeVar
 
-from partitionedqueue.broker import access
+from partitionedqueue.broker.bell import Bell
 from partitionedqueue.broker.calls import Call
 from partitionedqueue.broker.client import BrokerClient
-from partitionedqueue.model.errors import BrokerUnavailable, LoginRefused
+from partitionedqueue.model.errors import BrokerUnavailable
 from partitionedqueue_gateway import limits
+from partitionedqueue_gateway.entities.background import Background
 from partitionedqueue_gateway.entities.catalog import Catalog, CatalogSource
 from partitionedqueue_gateway.entities.failures import QueueGone
-from partitionedqueue_gateway.entities.logins import Login
+from partitionedqueue_gateway.entities.logins import QueueLogin
 from partitionedqueue_gateway.entities.queue import Queue, QueueName
 
 T = TypeVar("T")
 
 
-class _Member:
-    """A queue that was asked something: its password, and a client for each partition."""
+class QueueBrokers:
+    """The brokers of one queue: a client and, once somebody listens, a bell for each partition, in order."""
 
-    def __init__(self, queue: Queue, login: Login) -> None:
+    def __init__(self, queue: Queue, source: CatalogSource) -> None:
+        login = QueueLogin(source, queue).login
         self.queue = queue
-        self.login = login
-        self._clients: dict[int, tuple[str | None, BrokerClient]] = {}
+        self.clients: Sequence[BrokerClient] = [BrokerClient(address, login=login) for address in queue.brokers]
+        self._login = login
+        self._bells: dict[int, Bell] = {}
 
-    def client(self, partition: int, password: str | None) -> tuple[BrokerClient, BrokerClient | None]:
-        """The client of a partition, and one with an older password that it replaces."""
-        had = self._clients.get(partition)
-        if had is not None and had[0] == password:
-            return had[1], None
-        address = self.queue.brokers[partition]
-        user = access.GATEWAY if password is not None else None
-        new = BrokerClient(address, timeout_s=limits.PARTITION_ANSWER_S_MAX, username=user, password=password)
-        self._clients[partition] = (password, new)
-        return new, had[1] if had is not None else None
+    def bell(self, partition: int) -> Bell:
+        """For all who listen to this partition."""
+        if partition not in self._bells:
+            self._bells[partition] = Bell(self.queue.brokers[partition], login=self._login)
+        return self._bells[partition]
 
     async def close(self) -> None:
-        for _, client in self._clients.values():
+        """Whatever is asked fails from now on."""
+        for bell in self._bells.values():
+            await bell.close()
+        for client in self.clients:
             await client.close()
 
 
@@ -47,73 +49,63 @@ class Brokers:
     def __init__(self, catalog: Catalog, source: CatalogSource) -> None:
         self._catalog = catalog
         self._source = source
-        self._members: dict[QueueName, _Member] = {}
+        self._known: dict[QueueName, QueueBrokers] = {}
         self._connects = asyncio.Semaphore(limits.CONNECTS_AT_ONCE_MAX)
-        self._closing = asyncio.TaskGroup()
+        self._closing = Background()
         catalog.listen(self._queue_changed)
 
     async def __aenter__(self) -> Self:
-        await self._closing.__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
-        for name in [*self._members]:
+        for name in [*self._known]:
             self._forget(name)
-        await self._closing.__aexit__(kind, error, at)
+        await self._closing.close(limits.ENTITIES_CLOSE_S_MAX)
+
+    def of(self, queue: Queue) -> QueueBrokers:
+        """Those of a queue. Raises QueueGone where it has gone, or another has taken its name."""
+        known = self._catalog.queues.get(queue.name)
+        if known is None or not known.is_served_as(queue):
+            raise QueueGone(str(queue.name))
+        if queue.name not in self._known:
+            self._known[queue.name] = QueueBrokers(queue, self._source)
+        return self._known[queue.name]
 
     async def ask(self, queue: Queue, partition: int, call: Call[T]) -> T:
         """Ask one partition, for at most `limits.PARTITION_ANSWER_S_MAX` once it is its turn to connect.
 
         Raises QueueGone, NoCredentials, what `BrokerClient.call` raises, and BrokerUnavailable where it took too long.
         """
-        member = self._member(queue)
-        password = await member.login.password()
-        try:
-            return await self._ask(member, partition, password, call)
-        except LoginRefused:
-            if not await member.login.changed(password):
-                raise
-        return await self._ask(self._member(queue), partition, await member.login.password(), call)
-
-    def _member(self, queue: Queue) -> _Member:
-        known = self._catalog.queues.get(queue.name)
-        if known is None or not known.is_served_as(queue):
-            raise QueueGone(f"queue {queue.name} has gone")
-        if queue.name not in self._members:
-            self._members[queue.name] = _Member(queue, Login(self._source, queue))
-        return self._members[queue.name]
-
-    async def _ask(self, member: _Member, partition: int, password: str | None, call: Call[T]) -> T:
-        client, older = member.client(partition, password)
-        if older is not None:
-            self._closing.create_task(older.close())
+        client = self.of(queue).clients[partition]
         if client.connected:
-            return await self._in_time(client, call)
+            return await in_time(client, call)
         async with self._connects:
-            return await self._in_time(client, call)
-
-    @staticmethod
-    async def _in_time(client: BrokerClient, call: Call[T]) -> T:
-        try:
-            async with asyncio.timeout(limits.PARTITION_ANSWER_S_MAX):
-                try:
-                    return await client.call(call)
-                except BrokerUnavailable as error:
-                    if not (error.outcome_unknown and call.repeatable):
-                        raise
-                    return await client.call(call)  # the connection had stood idle, and was dead
-        except TimeoutError:
-            words = f"broker {client.address} did not answer within {limits.PARTITION_ANSWER_S_MAX:g} s"
-            raise BrokerUnavailable(words, outcome_unknown=True) from None
+            self.of(queue)
+            return await in_time(client, call)
 
     def _queue_changed(self, name: QueueName, queue: Queue | None) -> None:
-        member = self._members.get(name)
-        if member is not None and (queue is None or not member.queue.is_served_as(queue)):
+        brokers = self._known.get(name)
+        if brokers is not None and (queue is None or not brokers.queue.is_served_as(queue)):
             self._forget(name)
 
     def _forget(self, name: QueueName) -> None:
-        member = self._members.pop(name, None)
-        if member is not None:
-            self._closing.create_task(member.close())
+        brokers = self._known.pop(name, None)
+        if brokers is not None:
+            self._closing.start(brokers.close())
+
+
+async def in_time(client: BrokerClient, call: Call[T]) -> T:
+    """Ask a broker for at most `limits.PARTITION_ANSWER_S_MAX`; BrokerUnavailable where it took too long."""
+    try:
+        async with asyncio.timeout(limits.PARTITION_ANSWER_S_MAX):
+            try:
+                return await client.call(call)
+            except BrokerUnavailable as error:
+                if not (error.outcome_unknown and call.repeatable):
+                    raise
+                return await client.call(call)  # the connection had stood idle, and was dead
+    except TimeoutError:
+        words = f"broker {client.address} did not answer within {limits.PARTITION_ANSWER_S_MAX:g} s"
+        raise BrokerUnavailable(words, outcome_unknown=True) from None

@@ -2,6 +2,8 @@
 
 import asyncio
 
+from partitionedqueue.broker import access
+from partitionedqueue.broker.logins import Credentials
 from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue_gateway import limits
 from partitionedqueue_gateway.entities.catalog import CatalogSource
@@ -9,7 +11,7 @@ from partitionedqueue_gateway.entities.failures import NoCredentials
 from partitionedqueue_gateway.entities.queue import Queue
 
 
-class Login:
+class QueueLogin:
     """The password of one queue. All that ask at once wait for one reading of it."""
 
     def __init__(self, source: CatalogSource, queue: Queue) -> None:
@@ -20,21 +22,17 @@ class Login:
         self._read_s = -limits.PASSWORD_AGAIN_S_MIN
         self._reading = asyncio.Lock()
 
-    async def password(self) -> str | None:
-        """As it was read last; None where the brokers ask for none. Raises NoCredentials."""
+    async def login(self, refused: Credentials | None) -> Credentials | None:
+        """As it was read last, unless a broker has just refused it; None where the brokers ask for none.
+
+        Raises NoCredentials.
+        """
         async with self._reading:
-            if self._failure is not None:
+            if self._failure is not None or (refused is not None and refused.password == self._password):
                 await self._read()
         if self._failure is not None:
             raise NoCredentials(self._failure)
-        return self._password
-
-    async def changed(self, refused: str | None) -> bool:
-        """Whether there is another password than one that a broker has refused."""
-        async with self._reading:
-            if self._failure is None and self._password == refused:
-                await self._read()
-        return self._failure is None and self._password != refused
+        return Credentials(access.GATEWAY, self._password) if self._password is not None else None
 
     async def _read(self) -> None:
         now_s = asyncio.get_running_loop().time()
