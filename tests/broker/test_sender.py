@@ -17,7 +17,7 @@ from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.broker.replies import Totals
 from partitionedqueue.broker.sender import QueueSender
 from partitionedqueue.broker.settings import BrokerSettings
-from partitionedqueue.model import partitioning, stored_message
+from partitionedqueue.model import limits, partitioning, stored_message
 from partitionedqueue.model.errors import (
     BatchKeyConflict,
     BrokerUnavailable,
@@ -29,6 +29,7 @@ from partitionedqueue.model.errors import (
 from partitionedqueue.model.identifiers import sequence_number, split_sequence_number
 from partitionedqueue.model.message import Message
 from partitionedqueue.model.placement import BrokerAddress
+from partitionedqueue.model.storable import Storable, storable
 
 KEYS = QueueKeys("q")
 PARTITIONS = 4
@@ -402,3 +403,67 @@ async def test_sessions_survive_a_broker_that_is_killed_once_each_and_in_order(
                 found.setdefault(message.session_id or "", []).append(int(message.body))
             at = peeked.next
     assert found == {f"s{n}": list(range(40)) for n in range(80)}
+
+
+# ---- without a task of one's own
+
+
+def one(body: bytes = b"x", **fields: Any) -> Storable:
+    return storable(Message(body=body, **fields))
+
+
+async def test_what_is_submitted_is_told_by_a_future(servers: list[Broker], clients: list[BrokerClient]) -> None:
+    sender = QueueSender(clients, KEYS)
+    futures = [sender.submit([one(b"%d" % n, partition_key="k")]) for n in range(300)]
+    numbers = [await future for future in futures]
+    assert [number.first for number in numbers] == list(range(1, 301))
+    assert {number.partition for number in numbers} == {partitioning.partition_of("k", len(clients))}
+    assert drained(servers)[numbers[0].partition] == [str(n) for n in range(300)]
+    await sender.close()
+
+
+async def test_what_cannot_be_submitted_is_refused_at_once(clients: list[BrokerClient]) -> None:
+    sender = QueueSender(clients, KEYS)
+    with pytest.raises(InvalidMessage):
+        sender.submit([])
+    with pytest.raises(BatchKeyConflict):
+        sender.submit([one(partition_key="a"), one(partition_key="b")])
+    await sender.close()
+    with pytest.raises(BrokerUnavailable):
+        sender.submit([one()])
+
+
+async def test_a_submitted_message_waits_for_as_long_as_it_is_told(
+    servers: list[Broker], clients: list[BrokerClient]
+) -> None:
+    sender = QueueSender(clients, KEYS)
+    servers[0].kill()
+    began = asyncio.get_running_loop().time()
+    with pytest.raises(BrokerUnavailable, match=r"partition 0 .* is down"):
+        await sender.submit([one(partition_key=key_of(0, len(clients)))], within_s=0.3)
+    assert asyncio.get_running_loop().time() - began < 5
+    await sender.close()
+
+
+async def test_an_empty_key_is_a_key_and_an_empty_session_a_session(
+    servers: list[Broker], clients: list[BrokerClient]
+) -> None:
+    at = partitioning.partition_of("", len(clients))
+    sender = QueueSender(clients, QueueKeys("another"))
+    assert {(await sender.submit([one(partition_key="")])).partition for _ in range(4)} == {at}
+    await sender.close()
+    configure(servers, sessions=True)
+    sender = QueueSender(clients, KEYS, requires_session=True)
+    futures = [sender.submit([one(b"%d" % n + bytes(2000), session_id="")]) for n in range(50)]
+    assert {(await future).partition for future in futures} == {at}
+    accepted = (await clients[at].call(calls.accept_session(KEYS, ""))).session
+    received = await clients[at].call(calls.receive(KEYS, most=100, session=accepted))
+    assert sum(len(run.messages) for run in received.runs) == 50
+    await sender.close()
+
+
+async def test_a_batch_of_thousands_goes_in_one_call(servers: list[Broker], clients: list[BrokerClient]) -> None:
+    sender = QueueSender(clients, KEYS)
+    numbers = await sender.submit([one(b"%d" % n) for n in range(limits.BATCHED_MESSAGES_MAX)])
+    assert len(drained(servers)[numbers.partition]) == limits.BATCHED_MESSAGES_MAX
+    await sender.close()

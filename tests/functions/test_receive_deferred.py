@@ -72,6 +72,16 @@ def test_an_abandoned_one_is_deferred_again(broker: BlockingBroker, keys: QueueK
     assert numbers(broker.call(calls.receive_deferred(keys, [1]))) == [1]
 
 
+def test_one_is_renewed_under_its_own_lock(broker: BlockingBroker, keys: QueueKeys, clock: Clock) -> None:
+    deferred(broker, keys, 2)
+    received = broker.call(calls.receive_deferred(keys, [1, 2], lock_ms=1000))
+    clock.advance(900)
+    renewed = broker.call(calls.renew_lock(keys, locked_as(received, [2]), lock_ms=1000))
+    assert (renewed.locked_until_ms, renewed.refused) == (clock.now_ms + 1000, [])
+    clock.advance(200)
+    assert broker.call(calls.complete(keys, locked_as(received, [1, 2]))) == [0]
+
+
 def test_one_whose_lock_expires_is_deferred_again(broker: BlockingBroker, keys: QueueKeys, clock: Clock) -> None:
     deferred(broker, keys, 1)
     received = broker.call(calls.receive_deferred(keys, [1], lock_ms=1000))

@@ -28,6 +28,12 @@ class UInt(int):
     __slots__ = ()
 
 
+class Encoded(bytes):
+    """A value that is encoded already, of whatever type."""
+
+    __slots__ = ()
+
+
 class Described(NamedTuple):
     """A value with a descriptor that says what it means (§1.2), as .NET writes its TimeSpan."""
 
@@ -76,6 +82,8 @@ def encode_value(value: object) -> bytes:  # noqa: C901, PLR0911 -- a case for e
             )
         case float():
             return b"\x82" + struct.pack(">d", value)
+        case Encoded():
+            return bytes(value)
         case bytes():
             return _sized(0xA0, 0xB0, value)
         case UUID():

@@ -13,6 +13,7 @@ from partitionedqueue.model import amqp_message, limits, stored_message
 from partitionedqueue.model.amqp_message import Shown
 from partitionedqueue.model.amqp_types import (
     Described,
+    Encoded,
     Symbol,
     Timestamp,
     UInt,
@@ -400,6 +401,15 @@ def changed(stored: bytes, changes: dict[str, Any]) -> bytes:
         new[1] |= stored_message.HAS_CHANGES
         struct.pack_into("<I", new, 56, len(stored))
     return bytes(new) + stored_message.encode_changes(changes)
+
+
+def test_a_change_keeps_the_type_that_it_came_with() -> None:
+    stored = changed(
+        read(properties("m") + data()).stored, {"int": Encoded(b"\x71\x00\x00\x00\x01"), "span": Encoded(TIMESPAN)}
+    )
+    out = amqp_message.write(stored, SHOWN)
+    assert b"\xa1\x03int\x71\x00\x00\x00\x01" in out
+    assert b"\xa1\x04span" + TIMESPAN in out
 
 
 def test_a_dead_letter_tells_where_it_was_and_how_often_it_was_delivered() -> None:
