@@ -5,7 +5,7 @@ UV ?= .venv/bin/uv
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 LINT = .venv/bin/ruff check && .venv/bin/ruff format --check && .venv/bin/mypy && .venv/bin/lint-imports --no-logo
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check unit functions image versions spark cli cluster images cluster-down fixture bench lock clean
+.PHONY: help setup demo test check unit functions image versions spark cli gateway sdk sdk-matrix cluster images cluster-down fixture bench lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -39,6 +39,15 @@ spark: setup ## the Spark source, against real brokers
 
 cli: setup ## the pq command and its embedded namespace
 	@$(PY) -m pytest tests/cli
+
+gateway: setup ## the gateway, against real brokers
+	@$(PY) -m pytest tests/gateway
+
+sdk: setup ## Microsoft's SDKs for Python, JavaScript, Go and Java, unmodified, against pq up
+	@$(PY) -m pytest tests/sdk
+
+sdk-matrix: setup ## the same, written to docs/reference/sdk-matrix.md
+	@PQ_WRITE_SDK_MATRIX=yes $(PY) -m pytest tests/sdk
 
 fixture: setup ## at a release: what a broker of this version leaves on disk, for the tests of later ones
 	@PYTHONPATH=tests $(PY) -m harness.layout_making

@@ -6,6 +6,7 @@ from harness import servers
 from harness.cluster.scheduling import (
     pytest_xdist_make_scheduler,  # noqa: F401 - a hook: the tests of tests/cluster stay on one worker
 )
+from sdk.matrix import pytest_terminal_summary  # noqa: F401 - a hook: what each SDK can do is printed at the end
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
