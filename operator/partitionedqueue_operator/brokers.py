@@ -63,13 +63,14 @@ class _Watched:
 
     target: BrokerTarget
     password: str
+    users: str = ""  # the file of users in the Secret
     reports: dict[int, Report] = field(default_factory=dict)
     pause_s: float = ROUND_S_MIN
     failures: int = 0
     poked: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
-    since: float = field(default_factory=time.monotonic)
-    users_read: dict[int, str] = field(default_factory=dict)  # incarnations that have read the file of users once more
+    users_since: float = field(default_factory=time.monotonic)  # when this operator found that file there
+    users_read: dict[int, str] = field(default_factory=dict)  # incarnations that have read it once more since then
 
 
 class Brokers:
@@ -99,11 +100,14 @@ class Brokers:
             for _, client in self._clients.values():
                 await client.close()
 
-    def see_to(self, key: Key, target: BrokerTarget, password: str) -> None:
-        """From now on each broker of the queue is to have these settings."""
+    def see_to(self, key: Key, target: BrokerTarget, password: str, users: str) -> None:
+        """From now on each broker of the queue is to have these settings, and the users of that file."""
         watched = self._watched.get(key)
+        if watched is not None and watched.users != users:
+            watched.users, watched.users_since = users, time.monotonic()
+            watched.users_read.clear()
         if watched is None:
-            watched = self._watched[key] = _Watched(target, password)
+            watched = self._watched[key] = _Watched(target, password, users)
         elif watched.target == target and watched.password == password:
             return
         watched.target, watched.password, watched.failures = target, password, 0
@@ -189,7 +193,10 @@ class Brokers:
                 if known is None or known.settings != target.digest:
                     place = {"partition": partition, "partitions": target.partitions}
                     await client.call(calls.configure(keys, settings=target.settings, **place))
-                if time.monotonic() > watched.since + USERS_S and watched.users_read.get(partition) != pod.incarnation:
+                if (
+                    time.monotonic() > watched.users_since + USERS_S
+                    and watched.users_read.get(partition) != pod.incarnation
+                ):
                     await client.call(_read_users())
                     watched.users_read[partition] = pod.incarnation
                 totals = await client.call(calls.totals(keys))

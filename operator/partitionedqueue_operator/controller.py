@@ -19,7 +19,7 @@ from partitionedqueue_operator.cluster.kinds import PODS, QUEUES, Kind
 from partitionedqueue_operator.loops import Pulse
 from partitionedqueue_operator.observed import Key, Manifest, Observed, queue_of
 from partitionedqueue_operator.reconcile import Plan
-from partitionedqueue_operator.resources.secret import password_in
+from partitionedqueue_operator.resources.secret import password_in, users_in
 from partitionedqueue_operator.settings import Settings
 from partitionedqueue_operator.work import Work
 
@@ -173,7 +173,8 @@ class Controller:
     def _see_to_brokers(self, key: Key, plan: Plan) -> None:
         if plan.target is not None:
             secret = self.cache.children(key).get(("Secret", broker_name(key.name)))
-            self.brokers.see_to(key, plan.target, password_in(secret, self._operator_key, key, access.OPERATOR))
+            password = password_in(secret, self._operator_key, key, access.OPERATOR)
+            self.brokers.see_to(key, plan.target, password, users_in(secret))
         else:
             self.brokers.leave(key)
 

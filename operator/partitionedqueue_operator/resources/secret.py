@@ -35,6 +35,11 @@ def password_in(live: Manifest | None, operator_key: bytes, key: Key, user: str)
     return password(operator_key, key, user)
 
 
+def users_in(live: Manifest | None) -> str:
+    """The file of users; '' where there is none."""
+    return _text(live, USERS_FILE)
+
+
 def _text(live: Manifest | None, name: str) -> str:
     try:
         return base64.b64decode(((live or {}).get("data") or {}).get(name, "")).decode()

@@ -75,7 +75,7 @@ async def test_a_broker_that_could_not_read_its_users_reads_them_at_the_next_tim
     client = Client()
     brokers, one = Brokers(pods, lambda _: None), watched(WELL)
     monkeypatch.setattr(brokers, "_client", lambda *_: client)
-    one.since = time.monotonic() - 2 * module.USERS_S
+    one.users_since = time.monotonic() - 2 * module.USERS_S
     one.reports[0] = Report("c-0", library="1", settings="d")
     for trouble in ("Unreachable", "", ""):
         report = await brokers._ask(WELL, one, 0, pods(WELL)[0])
@@ -97,3 +97,16 @@ async def test_a_silence_counts_only_where_the_operator_had_time_to_listen(
     well.reports = {0: Report("c-0")}
     await brokers._round(WELL, well)
     assert well.reports[0].trouble == told
+
+
+async def test_another_file_of_users_is_read_again_however_long_ago_the_first_was() -> None:
+    brokers, target = Brokers(pods, lambda _: None), watched(WELL).target
+    brokers.see_to(WELL, target, "secret", "user a")
+    one = brokers._watched[WELL]
+    one.users_since -= 10 * module.USERS_S
+    one.users_read[0] = "c-0"
+    brokers.see_to(WELL, target, "secret", "user a")
+    assert one.users_read
+    brokers.see_to(WELL, target, "secret", "user b")
+    assert not one.users_read
+    assert time.monotonic() - one.users_since < module.USERS_S
