@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from partitionedqueue_operator.cluster.api import FORBIDDEN, Api, ApiFault
-from partitionedqueue_operator.cluster.kinds import WATCHED, Kind
+from partitionedqueue_operator.cluster.kinds import QUEUES, WATCHED, Kind
 from partitionedqueue_operator.controller import Controller
 
 AFTER_A_LIST_S: Final = 10.0
@@ -31,6 +31,7 @@ class Census:
         self._namespaces = namespaces or ("",)
         self._asked: set[Kind] = set()
         self._wake = asyncio.Event()
+        self.waits_for = f"{QUEUES.plural}.{QUEUES.group} to be installed"
         self.complete = asyncio.Event()  # all that was there at the beginning is known
 
     def ask_for(self, kind: Kind) -> None:
@@ -50,10 +51,12 @@ class Census:
 
     async def _await(self, kind: Kind) -> None:
         fewest, stuck = float("inf"), 0
+        self.waits_for = f"a list of {kind.plural}"
         while stuck < STUCK_MAX:
             try:
                 missing = await self._missing(kind)
             except ApiFault as fault:
+                self.waits_for = f"a list of {kind.plural}: {fault}"
                 _log.warning("%s cannot be listed: %s", kind.plural, fault)
                 await asyncio.sleep(LOOK_AGAIN_S)
                 continue

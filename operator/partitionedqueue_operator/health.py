@@ -62,7 +62,7 @@ class Health:
         return f"nothing was heard of {', '.join(stale)}" if stale else ""
 
     def _ready(self) -> str:
-        return "" if self._census.complete.is_set() else "the cluster is being listed"
+        return "" if self._census.complete.is_set() else f"waiting for {self._census.waits_for}"
 
     async def _metrics(self, _request: web.Request) -> web.Response:
         return web.Response(text="".join(self._lines()), content_type="text/plain", charset="utf-8")

@@ -76,6 +76,20 @@ async def test_what_no_watch_tells_of_is_named_and_not_waited_for_for_ever(
     assert "1 partitionedqueues are not known yet: n/a" in caplog.text
 
 
+async def test_a_census_that_is_refused_says_what_it_waits_for() -> None:
+    server, _, census = known()
+    assert census.waits_for == "partitionedqueues.messaging.partitionedqueue.io to be installed"
+
+    async def names(*_: object) -> set[tuple[str, str, str]]:
+        raise ApiFault(403, "the operator may not list them")
+
+    server.names = names  # type: ignore[method-assign]
+    waiting = asyncio.create_task(census.await_all())
+    await asyncio.sleep(0.01)
+    assert census.waits_for == "a list of partitionedqueues: the operator may not list them"
+    waiting.cancel()
+
+
 async def test_a_census_that_failed_is_taken_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(census_module, "AFTER_A_LIST_S", 0.01)
     server, cache, census = known("a")
