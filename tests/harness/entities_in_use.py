@@ -106,7 +106,8 @@ async def bench(servers: Sequence[Broker], *, told: bool = True, **spec: Any) ->
     if told:
         configure(servers, queue.spec)
     catalog = Catalog()
-    catalog.put(queue)
+    catalog.expect("", 0.0)
+    catalog.replace("", [queue], {})
     async with Brokers(catalog, NoPasswords()) as brokers, Entities(catalog, brokers) as entities:
         yield Bench(servers, catalog, entities, queue)
 

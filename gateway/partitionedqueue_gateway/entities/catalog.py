@@ -63,6 +63,11 @@ class Catalog:
         """Whether every part has been read whole once. What was read stays, should its source fall silent."""
         return bool(self._scopes) and all(scope.synced for scope in self._scopes.values())
 
+    def knows(self, namespace: str) -> bool:
+        """Whether what it says of a namespace is all there is: it has been read whole, or nobody reads it."""
+        scope = self._scopes.get(namespace) or self._scopes.get("")
+        return scope.synced if scope is not None else bool(self._scopes)
+
     def age_s(self, now_s: float) -> float:
         """How long ago the part that has been silent longest was heard of."""
         return max((now_s - scope.heard_s for scope in self._scopes.values()), default=0.0)

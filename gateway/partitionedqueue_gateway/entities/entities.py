@@ -4,6 +4,7 @@ import asyncio
 from types import TracebackType
 from typing import Self
 
+from partitionedqueue.model.errors import BrokerUnavailable
 from partitionedqueue_gateway import limits
 from partitionedqueue_gateway.entities.addresses import EntityAddress, SubQueue
 from partitionedqueue_gateway.entities.background import Background
@@ -37,10 +38,15 @@ class Entities:
         await self._background.close(limits.ENTITIES_CLOSE_S_MAX)
 
     def open(self, address: EntityAddress) -> Entity:
-        """The entity of an address, the same object for all who ask. Raises EntityNotFound."""
+        """The entity of an address, the same object for all who ask.
+
+        Raises EntityNotFound; BrokerUnavailable while the queues have not been read yet: it may be among them.
+        """
         name = QueueName(address.namespace or self._default_namespace, address.name)
         queue = self._catalog.queues.get(name)
         if queue is None:
+            if not self._catalog.knows(name.namespace):
+                raise BrokerUnavailable(f"whether there is a messaging entity '{address}' is not known yet; try again")
             raise EntityNotFound(address.path)
         several = self._open.setdefault(name, {})
         entity = several.get(address.sub_queue)

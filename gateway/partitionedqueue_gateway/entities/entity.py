@@ -52,6 +52,7 @@ class Entity:
         self._keys = _keys_of(brokers.queue.keys, address.sub_queue)
         settling = Settling(brokers, self._keys, background)
         self.complete = settling.complete
+        self.complete_then = settling.complete_then
         self.complete_all = settling.complete_all
         self.abandon = settling.abandon
         self.defer = settling.defer

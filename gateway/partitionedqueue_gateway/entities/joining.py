@@ -5,7 +5,9 @@ outcome is its own.
 """
 
 import asyncio
-from collections.abc import Hashable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Protocol, TypeAlias
 
 from partitionedqueue.broker.calls import Call
@@ -21,6 +23,7 @@ from partitionedqueue_gateway.entities.session import Session
 
 Lost: TypeAlias = Mapping[LockToken, PartitionedQueueError]
 """Tokens that were not settled, and why: LockLost, SessionLockLost, BrokerUnavailable. Empty: all were."""
+_log = logging.getLogger(__name__)
 
 
 class Settle(Protocol):
@@ -30,21 +33,10 @@ class Settle(Protocol):
         """A call that gives the places of what was refused."""
 
 
-class _One:
-    """Somebody waits for one token."""
-
-    __slots__ = ("done",)
-
-    def __init__(self, done: "asyncio.Future[None]") -> None:
-        self.done = done
-
-    def settled(self, _token: LockToken, error: PartitionedQueueError | None) -> None:
-        if self.done.done():
-            return
-        if error is None:
-            self.done.set_result(None)
-        else:
-            self.done.set_exception(error)
+Told: TypeAlias = Callable[[PartitionedQueueError | None], None]
+"""Hears what became of a message: None, it was settled."""
+_Entry: TypeAlias = tuple[int, int, int, Told]
+"""Lock and sequence number of a message, its place among the others, and who is told."""
 
 
 class _Several:
@@ -57,7 +49,7 @@ class _Several:
         self.left = left  # whose outcome is not known yet
         self.lost: dict[LockToken, PartitionedQueueError] = {}
 
-    def settled(self, token: LockToken, error: PartitionedQueueError | None) -> None:
+    def told(self, token: LockToken, error: PartitionedQueueError | None) -> None:
         if error is not None:
             self.lost[token] = error
         self.left -= 1
@@ -65,11 +57,8 @@ class _Several:
             self.done.set_result(self.lost)
 
 
-_Entry: TypeAlias = tuple[LockToken, _One | _Several]
-
-
 class _Join:
-    """What is settled alike in one partition, and what is waited for with it."""
+    """What is settled alike in one partition, and who is told."""
 
     __slots__ = ("entries", "lock", "partition", "session", "settle")
 
@@ -90,11 +79,21 @@ class Joiner:
         self._loop = asyncio.get_running_loop()
         self._joins: dict[tuple[int, Hashable, Session | None], _Join] = {}
 
-    def one(self, alike: Hashable, settle: Settle, token: LockToken, session: Session | None) -> "asyncio.Future[None]":
-        """Settle a message; `alike` is equal for what may be settled with it, by the same `settle`."""
-        done: asyncio.Future[None] = self._loop.create_future()
-        self._put(alike, settle, session, (token, _One(done)))
-        return done
+    def one(self, alike: Hashable, settle: Settle, token: LockToken, session: Session | None, told: Told) -> None:
+        """Settle a message; `alike` is equal for what may be settled with it, by the same `settle`. HOT."""
+        partition, sequence, lock = token
+        join = self._joins.get((partition, alike, session))
+        if join is None:
+            if partition >= len(self._clients):
+                self._loop.call_soon(told, LockLost(LOCK_LOST))
+                return
+            if session is not None and session.lost is not None:
+                self._loop.call_soon(told, session.lost)
+                return
+            if not self._joins:
+                self._loop.call_soon(self._settle_all)
+            join = self._joins[partition, alike, session] = _Join(partition, settle, session)
+        join.entries.append((lock, sequence, len(join.entries), told))
 
     def several(
         self, alike: Hashable, settle: Settle, tokens: Sequence[LockToken], session: Session | None
@@ -105,23 +104,8 @@ class Joiner:
         if not tokens:
             done.set_result(waits.lost)
         for token in tokens:
-            self._put(alike, settle, session, (token, waits))
+            self.one(alike, settle, token, session, partial(waits.told, token))
         return done
-
-    def _put(self, alike: Hashable, settle: Settle, session: Session | None, entry: _Entry) -> None:
-        token, waits = entry
-        if token.partition >= len(self._clients):
-            waits.settled(token, LockLost(LOCK_LOST))
-        elif session is not None and session.lost is not None:
-            waits.settled(token, session.lost)
-        else:
-            key = (token.partition, alike, session)
-            join = self._joins.get(key)
-            if join is None:
-                if not self._joins:
-                    self._loop.call_soon(self._settle_all)
-                join = self._joins[key] = _Join(token.partition, settle, session)
-            join.entries.append(entry)
 
     def _settle_all(self) -> None:
         joins, self._joins = self._joins, {}
@@ -129,49 +113,49 @@ class Joiner:
             self._background.start(self._settle(join))
 
     async def _settle(self, join: _Join) -> None:
-        entries = sorted(join.entries, key=_by_lock) if len(join.entries) > 1 else join.entries
-        ranges, spans = _ranges(entries)
+        entries = join.entries
+        entries.sort()
+        ranges, starts = _ranges(entries)
         pieces: list[_Entry] = []
         for at in range(0, len(ranges), core_limits.SETTLEMENTS_MAX):
-            refused = await self._told(join, ranges[at : at + core_limits.SETTLEMENTS_MAX], spans[at:])
-            for span in refused:
-                if len(span) > 1:
-                    pieces += span
-                else:
-                    span[0][1].settled(span[0][0], LockLost(LOCK_LOST))
+            some = ranges[at : at + core_limits.SETTLEMENTS_MAX]
+            starting = starts[at : at + core_limits.SETTLEMENTS_MAX + 1]
+            pieces += await self._told(join, some, entries, starting)
         for at in range(0, len(pieces), core_limits.SETTLEMENTS_MAX):
-            some = pieces[at : at + core_limits.SETTLEMENTS_MAX]
-            singles = [Settlement(token.lock, token.sequence, token.sequence) for token, _ in some]
-            for ((token, waits),) in await self._told(join, singles, [[entry] for entry in some]):
-                waits.settled(token, LockLost(LOCK_LOST))
+            alone = pieces[at : at + core_limits.SETTLEMENTS_MAX]
+            singles = [Settlement(lock, sequence, sequence) for lock, sequence, _, _ in alone]
+            await self._told(join, singles, alone, range(len(alone) + 1))
 
     async def _told(
-        self, join: _Join, ranges: Sequence[Settlement], spans: Sequence[list[_Entry]]
-    ) -> list[list[_Entry]]:
-        """Tell a partition, and those who wait for what it took; gives what it refused."""
+        self, join: _Join, ranges: Sequence[Settlement], entries: Sequence[_Entry], starts: Sequence[int]
+    ) -> list[_Entry]:
+        """Tell a partition of ranges, of which number n has the entries from `starts[n]` on, and tell their owners.
+
+        Gives those that were refused with others: each is to be tried by itself.
+        """
         error: PartitionedQueueError | None = None
-        places: Sequence[int] = ()
         try:
             places, unsure = await self._carried(join.partition, join.settle(ranges, session=join.lock))
             if unsure:  # by the first try, or because the lock had run out
-                error = (
-                    BrokerUnavailable("whether it was settled cannot be told", outcome_unknown=True) if places else None
-                )
+                error = BrokerUnavailable("whether the message was settled cannot be told", outcome_unknown=True)
         except SessionLockLost as lost:
             if join.session is not None:
                 join.session.lose(lost)
-            error, places = lost, range(len(ranges))
+            error, places = lost, [*range(len(ranges))]
         except PartitionedQueueError as failure:
-            error, places = failure, range(len(ranges))
-        refused: list[list[_Entry]] = []
-        not_taken = set(places)
-        for place, span in enumerate(spans[: len(ranges)]):
-            if place in not_taken and error is None:
-                refused.append(span)
-                continue
-            for token, waits in span:
-                waits.settled(token, error if place in not_taken else None)
-        return refused
+            error, places = failure, [*range(len(ranges))]
+        again: list[_Entry] = []
+        after = starts[0]
+        for place in places:
+            _tell(entries[after : starts[place]], None)
+            after = starts[place + 1]
+            refused = entries[starts[place] : after]
+            if error is None and len(refused) > 1:
+                again += refused
+            else:
+                _tell(refused, error or LockLost(LOCK_LOST))
+        _tell(entries[after : starts[-1]], None)
+        return again
 
     async def _carried(self, partition: int, call: Call[list[int]]) -> tuple[list[int], bool]:
         """Carry a call, again where its outcome is unknown: what was settled the first time is refused then.
@@ -191,23 +175,30 @@ class Joiner:
             delay_s = min(delay_s * 2, core_limits.RECONNECT_DELAY_S_MAX)
 
 
-def _by_lock(entry: _Entry) -> tuple[int, int]:
-    token = entry[0]
-    return token.lock, token.sequence
-
-
-def _ranges(entries: Sequence[_Entry]) -> tuple[list[Settlement], list[list[_Entry]]]:
-    """Ranges in order, and the entries of each; a token that came twice is in a range of its own the second time."""
-    ranges: list[Settlement] = []
-    spans: list[list[_Entry]] = []
-    lock = last = 0
+def _tell(entries: Sequence[_Entry], error: PartitionedQueueError | None) -> None:
     for entry in entries:
-        token = entry[0]
-        if token.lock == lock and token.sequence == last + 1:
-            spans[-1].append(entry)
-            ranges[-1] = Settlement(lock, ranges[-1].first, token.sequence)
-        else:
-            spans.append([entry])
-            ranges.append(Settlement(token.lock, token.sequence, token.sequence))
-        lock, last = token.lock, token.sequence
-    return ranges, spans
+        try:
+            entry[3](error)
+        except Exception:  # noqa: BLE001 -- the others are told all the same
+            _log.exception("a receiver failed to hear what became of a message")
+
+
+def _ranges(entries: Sequence[_Entry]) -> tuple[list[Settlement], list[int]]:
+    """Ranges in order, and where the entries of each begin, and end.
+
+    A message that comes twice is in a range of its own the second time.
+    """
+    ranges: list[Settlement] = []
+    starts: list[int] = []
+    lock = first = last = 0
+    for place, (its_lock, sequence, _, _) in enumerate(entries):
+        if sequence == last + 1 and its_lock == lock:
+            last = sequence
+            continue
+        if starts:
+            ranges.append(Settlement(lock, first, last))
+        starts.append(place)
+        lock, first, last = its_lock, sequence, sequence
+    ranges.append(Settlement(lock, first, last))
+    starts.append(len(entries))
+    return ranges, starts
