@@ -90,12 +90,16 @@ class Lane:
     """
 
     def __init__(
-        self, partition: int, client: BrokerClient, keys: QueueKeys, another: Callable[[Collection[int]], "Lane | None"]
+        self,
+        partition: int,
+        client: BrokerClient,
+        keys: QueueKeys,
+        another: Callable[[float, Collection[int]], "Lane | None"],
     ) -> None:
         self.partition = partition
         self._client = client
         self._keys = keys
-        self._another = another  # a lane for a keyless message that cannot go here, none of those partitions
+        self._another = another  # a lane, now, for a keyless message that cannot go here, none of those partitions
         self._down_until = 0.0
         self._asked_at: float | None = None  # since when a send waits for its reply
         self._id = uuid.uuid4().hex
@@ -291,9 +295,10 @@ class Lane:
 
     def _settle_full(self, batch: list[Pending], error: QueueFull) -> None:
         """Refused before anything was stored: a keyless message tries every other partition once, a keyed one fails."""
+        now = asyncio.get_running_loop().time()
         for pending in batch:
             pending.refused_by |= {self.partition}
-            lane = None if pending.keyed else self._another(pending.refused_by)
+            lane = None if pending.keyed else self._another(now, pending.refused_by)
             if lane is None:
                 self._fail([pending], error)
             else:
@@ -309,7 +314,7 @@ class Lane:
         now = asyncio.get_running_loop().time()
         for source in (buffer,) if unsure else (batch, buffer):
             for pending in [p for p in source if not p.keyed]:
-                lane = self._another(pending.refused_by)
+                lane = self._another(now, pending.refused_by)
                 if lane is not None and lane is not self and lane.is_up(now):
                     source.remove(pending)
                     lane.put(pending)

@@ -41,7 +41,7 @@ class QueueSender:
         self._timeout_s = operation_timeout_s
         self._has_sessions = requires_session
         self._detects = requires_duplicate_detection
-        self._lanes = [Lane(partition, client, keys, self.next_lane) for partition, client in enumerate(clients)]
+        self._lanes = [Lane(partition, client, keys, self._next_lane) for partition, client in enumerate(clients)]
         self._turn = itertools.count(random.randrange(max(1, len(clients))))  # many short programs spread, too
         self._closed = False
         self._waiting: list[Pending] = []
@@ -83,19 +83,22 @@ class QueueSender:
             raise BrokerUnavailable("the sender is closed")
         if len(messages) == 1:
             key = partitioning.partition_key_of(messages[0], requires_duplicate_detection=self._detects)
+            stored = [messages[0].stored]
         else:
             key = partitioning.key_of_batch(messages, requires_duplicate_detection=self._detects)
-        lane = self.next_lane() if key is None else self._lanes[partitioning.partition_of(key, len(self._lanes))]
+            stored = [message.stored for message in messages]
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        lane = self._next_lane(now) if key is None else self._lanes[partitioning.partition_of(key, len(self._lanes))]
         if lane is None:
             raise BrokerUnavailable("this queue has no partitions")
-        loop = asyncio.get_running_loop()
         pending = Pending(
-            [message.stored for message in messages],
+            stored,
             duplicates.fingerprints(messages) if self._detects else b"",
             key is not None,
             messages[0].session_id if self._has_sessions else None,
             loop.create_future(),
-            loop.time() + (self._timeout_s if within_s is None else within_s),
+            now + (self._timeout_s if within_s is None else within_s),
             lane,
         )
         self._waiting.append(pending)
@@ -142,9 +145,8 @@ class QueueSender:
         """How many there are."""
         return len(self._lanes)
 
-    def next_lane(self, refused_by: Collection[int] = ()) -> Lane | None:
+    def _next_lane(self, now: float, refused_by: Collection[int] = ()) -> Lane | None:
         """Round-robin over those that were not full, passing over what is down; None where all were full."""
-        now = asyncio.get_running_loop().time()
         turn, otherwise = next(self._turn), None
         for place in range(turn, turn + len(self._lanes)):
             lane = self._lanes[place % len(self._lanes)]
