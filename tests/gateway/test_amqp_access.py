@@ -75,6 +75,17 @@ async def test_a_claim_that_is_too_weak_is_named(brokers: list[Broker]) -> None:
         ).status == 204
 
 
+async def test_a_token_for_a_management_node_lets_to_it_and_no_further(brokers: list[Broker]) -> None:
+    async with served(brokers[:1], access_by_policies()) as door, connected(door.port) as client:
+        await put_token(client, uri=f"{QUEUE}/$management")  # as JavaScript does
+        node = await client.pair("orders/$management")
+        assert (
+            await client.manage(node, "peek-message", {"from-sequence-number": 0, "message-count": 1})
+        ).status == 204
+        with pytest.raises(Refused):
+            await client.receiver("orders")
+
+
 async def test_whoever_may_send_only_reads_nothing_by_the_management_node(brokers: list[Broker]) -> None:
     async with served(brokers[:1], access_by_policies()) as door, connected(door.port) as client:
         await put_token(client, name=SENDER)

@@ -19,7 +19,7 @@ from partitionedqueue_gateway.amqp.encoding import encode
 from partitionedqueue_gateway.amqp.link import ReceivingLink
 from partitionedqueue_gateway.amqp.outcomes import ACCEPTED, RELEASED, Accepted, Modified, Outcome, Rejected
 from partitionedqueue_gateway.amqp.performatives import AmqpError
-from partitionedqueue_gateway.amqp.values import Described, Symbol, ULong, Value
+from partitionedqueue_gateway.amqp.values import Described, Int, Symbol, ULong, Value
 
 SHORT = {"lock_duration_ms": 5_000}
 DEAD_LETTER = outcomes.rejected(
@@ -112,9 +112,11 @@ async def test_abandoning_may_change_properties(brokers: list[Broker]) -> None:
         sender = await client.sender("orders")
         await client.send(sender, message(b"", application={"a": 1, "b": 2}))
         receiver = await client.receiver("orders")
-        changes = {Symbol("b"): 3, Symbol("c"): "new"}
+        changes = {Symbol("b"): Int(3), Symbol("c"): "new"}
         await client.settle(await one(client, receiver), outcomes.modified(Modified(annotations=changes)))
-        assert (await one(client, receiver)).application_properties == {"a": 1, "b": 3, "c": "new"}
+        found = (await one(client, receiver)).application_properties
+        assert found == {"a": 1, "b": 3, "c": "new"}
+        assert (type(found["a"]), type(found["b"])) == (int, Int)
 
 
 async def test_a_change_that_cannot_be_is_refused_and_the_message_stays_locked(brokers: list[Broker]) -> None:

@@ -189,6 +189,16 @@ async def test_all_outcomes_are_there_in_a_session(brokers: list[Broker]) -> Non
         assert len(await client.receive(await client.receiver("orders/$DeadLetterQueue"))) == 1
 
 
+async def test_a_peek_that_names_the_link_of_a_session_shows_that_session_alone(brokers: list[Broker]) -> None:
+    async with served(brokers, orders=SESSIONS) as door, connected(door.port) as client:
+        await put(client, "a", "b", "a")
+        receiver = await client.session_receiver("orders", "a")
+        node = await client.pair("orders/$management")
+        asked = {"from-sequence-number": 0, "message-count": 10}
+        answer = await client.manage(node, "peek-message", asked, associated_link_name=receiver.name)
+        assert len(answer.body["messages"]) == 2
+
+
 @pytest.mark.parametrize("asked", [5, "x" * 129, [1]])
 async def test_a_session_filter_that_names_none_is_refused(brokers: list[Broker], asked: Value) -> None:
     async with served(brokers, orders=SESSIONS) as door, connected(door.port) as client:

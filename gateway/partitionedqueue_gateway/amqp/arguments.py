@@ -5,7 +5,9 @@ from typing import Any
 from uuid import UUID
 
 from partitionedqueue.model import limits
+from partitionedqueue.model.amqp_types import Encoded
 from partitionedqueue.model.lock_token import LockToken
+from partitionedqueue_gateway.amqp.encoding import encode
 from partitionedqueue_gateway.amqp.failures import ArgumentOutOfRange, InvalidRequest
 from partitionedqueue_gateway.amqp.values import Array, Value
 
@@ -66,15 +68,23 @@ def lock_tokens(arguments: Arguments, name: str = "lock-tokens") -> list[LockTok
     return [LockToken.from_uuid(token) for token in tokens]
 
 
-def properties(arguments: Arguments, name: str) -> dict[str, Any]:
-    """A map with names for keys; empty where there is none."""
-    return named(arguments.get(name), name)
+def changes(arguments: Arguments, name: str) -> dict[str, Encoded | None]:
+    """A map of properties to change, null to take one away; empty where there is none."""
+    return changes_of(named(arguments.get(name), name))
 
 
-def named(value: Value, name: str) -> dict[str, Any]:
-    """The same, of a value."""
+def named(value: Value, name: str) -> dict[str, Value]:
+    """A map whose keys are text, or nothing."""
     if value is None:
         return {}
     if not isinstance(value, dict) or any(not isinstance(key, str) for key in value):
         raise InvalidRequest(f"{name} is a map whose keys are text")
     return {str(key): entry for key, entry in value.items()}
+
+
+def changes_of(properties: Mapping[str, Value]) -> dict[str, Encoded | None]:
+    """Properties as they are kept: encoded, so that they come back with the type that they were given."""
+    for name, value in properties.items():
+        if isinstance(value, list | dict | Array):  # AMQP 1.0 §3.2.5
+            raise InvalidRequest(f"the property {name!r} is a list or a map; application properties have simple values")
+    return {name: None if value is None else Encoded(encode(value)) for name, value in properties.items()}

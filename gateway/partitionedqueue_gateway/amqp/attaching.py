@@ -50,7 +50,7 @@ def _attach(peer: Peer, link: Link) -> None:
 
 
 def _attach_management(peer: Peer, link: Link, node: NodeAddress) -> None:
-    path, now_s = node.entity.path, time.time()
+    path, now_s = f"{node.entity.path}/{node.node.value}", time.time()
     if not any(peer.standing.allow(right, path, now_s) for right in _MANAGERS):
         raise Unauthorized(Right.LISTEN)
     entity = peer.services.entities.open(node.entity)

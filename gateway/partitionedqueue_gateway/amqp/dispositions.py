@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from partitionedqueue.model.lock_token import LockToken
+from partitionedqueue.model.message import PropertyValue
 from partitionedqueue_gateway.amqp import arguments, outcomes
 from partitionedqueue_gateway.amqp.decoding import DecodeError
 from partitionedqueue_gateway.amqp.failures import InvalidRequest, NotSupported
@@ -33,7 +34,7 @@ class Abandon:
     """Give it back; `counted` is false where the receiver has not looked at it (AMQP: released)."""
 
     counted: bool = True
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, PropertyValue] = field(default_factory=dict)
 
     def settle(self, entity: Entity, tokens: Sequence[LockToken], session: Session | None) -> "asyncio.Future[Lost]":
         """Carry it out. Raises InvalidMessage."""
@@ -44,7 +45,7 @@ class Abandon:
 class Defer:
     """Put it aside."""
 
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, PropertyValue] = field(default_factory=dict)
 
     def settle(self, entity: Entity, tokens: Sequence[LockToken], session: Session | None) -> "asyncio.Future[Lost]":
         """Carry it out. Raises InvalidMessage."""
@@ -57,7 +58,7 @@ class DeadLetter:
 
     reason: str = ""
     description: str = ""
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, PropertyValue] = field(default_factory=dict)
 
     def settle(self, entity: Entity, tokens: Sequence[LockToken], session: Session | None) -> "asyncio.Future[Lost]":
         """Carry it out. Raises InvalidMessage."""
@@ -81,7 +82,7 @@ def read(state: bytes) -> Disposition:
     if outcome is None or isinstance(outcome, Released):
         return Abandon(counted=False)
     if isinstance(outcome, Modified):
-        changes = arguments.named(outcome.annotations, "message-annotations")
+        changes = arguments.changes_of(arguments.named(outcome.annotations, "message-annotations"))
         return Defer(changes) if outcome.undeliverable_here else Abandon(changes=changes)
     if isinstance(outcome, Rejected):
         return _dead_letter(outcome)
@@ -102,12 +103,12 @@ def _dead_letter(outcome: Rejected) -> DeadLetter:
     if outcome.error is None:
         return DeadLetter()
     condition, description, info = outcome.error
-    changes = arguments.named(info, "info")
-    reason, why = changes.pop(REASON, None), changes.pop(DESCRIPTION, None)
+    told = arguments.named(info, "info")
+    reason, why = told.pop(REASON, None), told.pop(DESCRIPTION, None)
     if reason is None and condition != DEAD_LETTER:
         reason = condition
     if why is None:
         why = description
     if not isinstance(reason, str | None) or not isinstance(why, str | None):
         raise InvalidRequest(f"{REASON} and {DESCRIPTION} are text")
-    return DeadLetter(str(reason or ""), str(why or ""), changes)
+    return DeadLetter(str(reason or ""), str(why or ""), arguments.changes_of(told))

@@ -55,7 +55,7 @@ OFFERS: Final[Mapping[str, Offer]] = {
 
 
 class ManagementNode:
-    """Answers for one entity and connection. `path`: as the client calls it."""
+    """Answers for one entity and connection. `path`: the node's, which claims for the entity reach too."""
 
     def __init__(self, peer: Peer, entity: Entity, path: str) -> None:
         self._peer = peer

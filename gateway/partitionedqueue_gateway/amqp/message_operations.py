@@ -1,11 +1,12 @@
 """Management operations on messages. Their requests and answers: docs/reference/amqp.md."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final, TypeAlias
 from uuid import UUID
 
 from partitionedqueue.model import amqp_message, limits
 from partitionedqueue.model.amqp_message import Shown
+from partitionedqueue.model.amqp_types import Encoded
 from partitionedqueue.model.identifiers import sequence_number
 from partitionedqueue.model.storable import Storable
 from partitionedqueue_gateway.amqp import arguments, conditions
@@ -18,6 +19,7 @@ from partitionedqueue_gateway.entities.addresses import SubQueue
 from partitionedqueue_gateway.entities.entity import Entity
 from partitionedqueue_gateway.entities.taken import Taken
 
+Changes: TypeAlias = Mapping[str, Encoded | None]
 _DELETE: Final = 0  # the receiver's settle mode in receive-by-sequence-number: receive and delete
 _NO_TOKEN: Final = UUID(int=0)
 _NOTHING: Final = conditions.MESSAGE_NOT_FOUND.symbol
@@ -34,6 +36,8 @@ async def peek_message(work: Work) -> Reply:
     first = arguments.whole(work.arguments, "from-sequence-number", least=-(1 << 63))
     most = arguments.whole(work.arguments, "message-count", least=1, most=limits.PEEK_MESSAGES_MAX)
     session_id = arguments.text(work.arguments, "session-id")
+    if session_id is None and work.linked is not None:
+        session_id = work.linked.session_id  # Go names the link of a session only
     found = await work.entity.peek(max(0, first), most, session_id=session_id)
     words = "OK"
     if found.missing:
@@ -106,7 +110,7 @@ async def update_disposition(work: Work) -> Reply:
     status = arguments.text(given, "disposition-status") or ""
     if status not in _DISPOSITIONS:
         raise InvalidRequest(f"disposition-status is {status!r}; it is one of {', '.join(_DISPOSITIONS)}")
-    changes = arguments.properties(given, "properties-to-modify")
+    changes = arguments.changes(given, "properties-to-modify")
     meant = _DISPOSITIONS[status](given, changes)
     tokens = arguments.lock_tokens(given)
     lost = await meant.settle(work.entity, tokens, work.session_of_locks())
@@ -115,7 +119,7 @@ async def update_disposition(work: Work) -> Reply:
     return Reply({})
 
 
-_DISPOSITIONS: Final[Mapping[str, Callable[[arguments.Arguments, dict[str, Any]], Disposition]]] = {
+_DISPOSITIONS: Final[Mapping[str, Callable[[arguments.Arguments, Changes], Disposition]]] = {
     "completed": lambda _, __: Complete(),
     "abandoned": lambda _, changes: Abandon(changes=changes),
     "defered": lambda _, changes: Defer(changes),  # spelt so on the wire

@@ -137,8 +137,8 @@ class ReceiverLink(Endpoint):
         """Settle, and answer with the same outcome when that is done. HOT."""
         if code == ACCEPTED_CODE and len(deliveries) == 1:
             delivery_id, token = deliveries[0]
-            future = self.entity.complete(token, self._session)
-            future.add_done_callback(partial(self._completed, None if settled else delivery_id))
+            told = _ignore if settled else partial(self._completed, delivery_id)
+            self.entity.complete_then(token, self._session, told)
             return
         try:
             meant: Disposition = Complete() if code == ACCEPTED_CODE else dispositions.read(state)
@@ -150,16 +150,9 @@ class ReceiverLink(Endpoint):
         answered = [] if settled else deliveries
         settling.add_done_callback(partial(self._settled, answered, dispositions.answer_to(state, code)))
 
-    def _completed(self, delivery_id: int | None, future: "asyncio.Future[None]") -> None:
-        if future.cancelled():
-            return
-        error = future.exception()
-        if delivery_id is None:
-            return
-        if error is None:
-            self.link.settle(delivery_id, ACCEPTED)
-        else:
-            self.link.settle(delivery_id, outcomes.rejected(conditions.amqp_error(error)))
+    def _completed(self, delivery_id: int, error: PartitionedQueueError | None) -> None:
+        state = ACCEPTED if error is None else outcomes.rejected(conditions.amqp_error(error))
+        self.link.settle(delivery_id, state)
         self._peer.answer_soon()
 
     def _settled(self, deliveries: Delivered, answer: bytes, future: "asyncio.Future[Lost]") -> None:
@@ -201,6 +194,10 @@ class ReceiverLink(Endpoint):
             back.add_done_callback(_heard)
         elif kept:
             _log.warning("%d messages of '%s' were deleted and not delivered: the client left", len(kept), self.path)
+
+
+def _ignore(error: PartitionedQueueError | None) -> None:
+    """The client settled the message by itself, and waits for no answer."""
 
 
 def _heard(future: "asyncio.Future[Any]") -> None:

@@ -26,7 +26,7 @@ class RequestLink(Endpoint):
     def __init__(
         self, peer: Peer, link: ReceivingLink, node: NodeAddress, rights: tuple[Right, ...], respond: Respond
     ) -> None:
-        super().__init__(link, node.entity.path)
+        super().__init__(link, f"{node.entity.path}/{node.node.value}")
         self.link: ReceivingLink = link
         self.rights = rights
         self._peer = peer
@@ -78,7 +78,7 @@ class ReplyLink(Endpoint):
     """Over which answers go, settled: nobody asks what became of them."""
 
     def __init__(self, peer: Peer, link: SendingLink, node: NodeAddress, rights: tuple[Right, ...]) -> None:
-        super().__init__(link, node.entity.path)
+        super().__init__(link, f"{node.entity.path}/{node.node.value}")
         self.link: SendingLink = link
         self.rights = rights
         self.node = node

@@ -5,8 +5,9 @@ import pytest
 from partitionedqueue.model.errors import LockLost
 from partitionedqueue.model.lock_token import LockToken
 from partitionedqueue_gateway.amqp import arguments
+from partitionedqueue_gateway.amqp.encoding import encode
 from partitionedqueue_gateway.amqp.failures import ArgumentOutOfRange, InvalidRequest
-from partitionedqueue_gateway.amqp.values import Array, Int, Symbol, UInt, ULong, Value
+from partitionedqueue_gateway.amqp.values import Array, Described, Int, Symbol, UInt, ULong, Value
 
 
 @pytest.mark.parametrize("number", [5, Int(5), UInt(5), ULong(5)])
@@ -66,16 +67,18 @@ def test_a_token_that_is_no_uuid_is_refused() -> None:
         arguments.lock_tokens({"lock-tokens": ["abc"]})
 
 
-def test_names_of_properties_may_be_symbols_and_become_text() -> None:
-    found = arguments.properties({"properties-to-modify": {Symbol("a"): 1}}, "properties-to-modify")
-    assert [(type(name), value) for name, value in found.items()] == [(str, 1)]
-    assert arguments.properties({}, "properties-to-modify") == {}
+def test_properties_are_kept_with_their_types_and_null_takes_one_away() -> None:
+    told = {"properties-to-modify": {Symbol("a"): Int(1), "b": Described(Symbol("com.microsoft:uri"), "x"), "c": None}}
+    found = arguments.changes(told, "properties-to-modify")
+    assert found == {"a": encode(Int(1)), "b": encode(Described(Symbol("com.microsoft:uri"), "x")), "c": None}
+    assert all(type(name) is str for name in found)
+    assert arguments.changes({}, "properties-to-modify") == {}
 
 
-@pytest.mark.parametrize("wrong", [[], "a", {1: 2}])
-def test_properties_that_are_no_map_of_names_are_refused(wrong: Value) -> None:
+@pytest.mark.parametrize("wrong", [[], "a", {1: 2}, {"a": [1]}, {"a": {}}, {"a": Array.of_longs([1])}])
+def test_properties_that_are_no_map_of_simple_values_are_refused(wrong: Value) -> None:
     with pytest.raises(InvalidRequest):
-        arguments.properties({"properties-to-modify": wrong}, "properties-to-modify")
+        arguments.changes({"properties-to-modify": wrong}, "properties-to-modify")
 
 
 def test_text_is_text_or_nothing() -> None:

@@ -1,5 +1,6 @@
 import pytest
 
+from partitionedqueue.model.amqp_types import Encoded
 from partitionedqueue_gateway.amqp import dispositions, outcomes
 from partitionedqueue_gateway.amqp.dispositions import Abandon, Complete, DeadLetter, Defer, Disposition
 from partitionedqueue_gateway.amqp.encoding import encode
@@ -19,12 +20,15 @@ INFO = {Symbol("DeadLetterReason"): "broken", Symbol("DeadLetterErrorDescription
         (NO_OUTCOME, Abandon(counted=False)),
         (outcomes.modified(Modified()), Abandon()),
         (outcomes.modified(Modified(delivery_failed=True)), Abandon()),
-        (outcomes.modified(Modified(annotations={Symbol("a"): 1})), Abandon(changes={"a": 1})),
-        (outcomes.modified(Modified(undeliverable_here=True, annotations={Symbol("a"): 1})), Defer({"a": 1})),
+        (outcomes.modified(Modified(annotations={Symbol("a"): 1})), Abandon(changes={"a": Encoded(encode(1))})),
+        (
+            outcomes.modified(Modified(undeliverable_here=True, annotations={Symbol("a"): 1})),
+            Defer({"a": Encoded(encode(1))}),
+        ),
         (outcomes.REJECTED, DeadLetter()),
         (
             outcomes.rejected(AmqpError(dispositions.DEAD_LETTER, None, INFO)),
-            DeadLetter("broken", "it fell", {"tries": 3}),
+            DeadLetter("broken", "it fell", {"tries": Encoded(encode(3))}),
         ),
         (outcomes.rejected(AmqpError(dispositions.DEAD_LETTER, "words")), DeadLetter("", "words")),
         (outcomes.rejected(AmqpError("my:condition", "words")), DeadLetter("my:condition", "words")),
