@@ -33,5 +33,8 @@ var _ = place.Add("send_application_properties", func(p *place.Place) {
 	receiver := p.Receiver(p.Queue)
 	got := p.ReceiveOne(receiver)
 	p.Complete(receiver, got)
+	at, isTime := got.ApplicationProperties["time"].(time.Time)
+	place.True(isTime, "%v is no time", got.ApplicationProperties["time"])
+	got.ApplicationProperties["time"] = at.UTC()
 	place.True(reflect.DeepEqual(got.ApplicationProperties, sent), "%#v, not %#v", got.ApplicationProperties, sent)
 })

@@ -19,6 +19,7 @@ var _ = place.Add("session_lock_lost", func(p *place.Place) {
 	time.Sleep(lock + time.Second)
 	place.Refused(holder.RenewSessionLock(p.Context, nil), azservicebus.CodeLockLost)
 	place.Refused(holder.CompleteMessage(p.Context, held, nil))
+	place.Check(holder.Close(p.Context))
 	receiver := p.Session(id)
 	message := p.ReceiveOne(receiver)
 	place.Equal(message.DeliveryCount, 2, "delivery count")

@@ -2,14 +2,9 @@
 
 package operations
 
-import (
-	"strings"
-
-	"partitionedqueue/sdk/place"
-)
+import "partitionedqueue/sdk/place"
 
 var _ = place.Add("session_receiver_refused", func(p *place.Place) {
 	_, err := p.Client().AcceptSessionForQueue(p.Context, p.Queue, "any", nil)
-	place.Refused(err)
-	place.True(strings.Contains(err.Error(), "amqp:not-allowed"), "%v", err)
+	place.RefusedAs(err, "amqp:not-allowed")
 })

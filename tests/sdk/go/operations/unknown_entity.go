@@ -10,7 +10,7 @@ import (
 
 var _ = place.Add("unknown_entity", func(p *place.Place) {
 	err := p.Sender(p.Missing).SendMessage(p.Context, &azservicebus.Message{Body: []byte("nowhere")}, nil)
-	place.Refused(err, azservicebus.CodeNotFound)
+	place.RefusedAs(err, "amqp:not-found")
 	_, err = p.Receiver(p.Missing).ReceiveMessages(p.Context, 1, nil)
-	place.Refused(err, azservicebus.CodeNotFound)
+	place.RefusedAs(err, "amqp:not-found")
 })

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -177,6 +178,12 @@ func Refused(err error, codes ...azservicebus.Code) {
 	if len(codes) > 0 && !slices.Contains(codes, Code(err)) {
 		panic(fmt.Sprintf("not refused with %v but: %v", codes, err))
 	}
+}
+
+// RefusedAs is for what has a condition on the wire and no code of the SDK.
+func RefusedAs(err error, condition string) {
+	Refused(err)
+	True(strings.Contains(err.Error(), condition), "not refused with %s but: %v", condition, err)
 }
 
 // Code of an error; empty where it has none.

@@ -25,6 +25,7 @@ public final class SessionLockLost implements Operation {
         Thread.sleep(lockSeconds * 1000 + 1000);
         refused(holder::renewSessionLock, SESSION_LOCK_LOST);
         refused(attempt(() -> holder.complete(held)));
+        holder.close();
         ServiceBusReceiverClient receiver = place.session(place.sessions, id);
         ServiceBusReceivedMessage message = receiveOne(receiver);
         equal(message.getDeliveryCount(), 1L, "delivery count");

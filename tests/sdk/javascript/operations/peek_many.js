@@ -1,7 +1,7 @@
 // A peek over all partitions gives as many as were asked for, in the order of their sequence numbers.
 "use strict";
 const assert = require("node:assert/strict");
-const { completeAll, range, receive, sorted } = require("../place");
+const { START, completeAll, range, receive, sorted } = require("../place");
 
 const COUNT = 120;
 
@@ -12,7 +12,7 @@ module.exports = async function peekMany(place) {
     await sender.sendMessages(range(3).map((number) => ({ body: start + number })));
   }
   const receiver = client.createReceiver(place.queue);
-  const peeked = await receiver.peekMessages(100, { fromSequenceNumber: 1 });
+  const peeked = await receiver.peekMessages(100, START);
   assert.equal(peeked.length, 100);
   peeked.push(...(await receiver.peekMessages(100, { fromSequenceNumber: peeked.at(-1).sequenceNumber.add(1) })));
   for (const index of range(peeked.length - 1)) {

@@ -1,7 +1,7 @@
 // A peek shows whether a message is active, deferred or scheduled.
 "use strict";
 const assert = require("node:assert/strict");
-const { receiveOne } = require("../place");
+const { START, receiveOne } = require("../place");
 
 module.exports = async function peekStates(place) {
   const client = place.client();
@@ -13,7 +13,7 @@ module.exports = async function peekStates(place) {
   await sender.sendMessages({ body: "active", partitionKey: "one" });
   const later = new Date(Date.now() + 600_000);
   const numbers = await sender.scheduleMessages({ body: "scheduled", partitionKey: "one" }, later);
-  const peeked = await receiver.peekMessages(10, { fromSequenceNumber: 1 });
+  const peeked = await receiver.peekMessages(10, START);
   const states = Object.fromEntries(peeked.map((message) => [message.body, message.state]));
   assert.deepEqual(states, { deferred: "deferred", active: "active", scheduled: "scheduled" });
   await sender.cancelScheduledMessages(numbers);

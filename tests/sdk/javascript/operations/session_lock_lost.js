@@ -14,6 +14,7 @@ module.exports = async function sessionLockLost(place) {
   await sleep(LOCK_MS + 1000);
   await refused(holder.renewSessionLock(), "SessionLockLost");
   await refused(holder.completeMessage(held), "SessionLockLost");
+  await holder.close();
   const receiver = await client.acceptSession(place.sessions, sessionId);
   const message = await receiveOne(receiver);
   assert.equal(message.deliveryCount, 1);

@@ -1,7 +1,7 @@
 // A peek by the receiver of a session shows that session's messages only.
 "use strict";
 const assert = require("node:assert/strict");
-const { completeAll, own, range, receive } = require("../place");
+const { START, completeAll, own, range, receive } = require("../place");
 
 const COUNT = 3;
 
@@ -14,7 +14,7 @@ module.exports = async function sessionPeek(place) {
   }
   for (const sessionId of sessions) {
     const receiver = await client.acceptSession(place.sessions, sessionId);
-    const peeked = await receiver.peekMessages(10, { fromSequenceNumber: 1 });
+    const peeked = await receiver.peekMessages(10, START);
     const wanted = range(COUNT).map((body) => [body, sessionId]);
     assert.deepEqual(peeked.map((message) => [message.body, message.sessionId]), wanted);
     await completeAll(receiver, await receive(receiver, COUNT));

@@ -11,12 +11,12 @@ COUNT = 10
 
 def run(place: Place) -> None:
     with place.client() as client:
-        with client.get_queue_sender(place.queue) as sender:
+        with client.get_queue_sender(place.brief) as sender:
             sender.send_messages([ServiceBusMessage(f"{number}") for number in range(COUNT)])
-        with client.get_queue_receiver(place.queue, prefetch_count=COUNT) as receiver:
+        with client.get_queue_receiver(place.brief, prefetch_count=COUNT) as receiver:
             receiver.complete_message(receiver.receive_messages(1, max_wait_time=10)[0])
             time.sleep(0.5)
-        with client.get_queue_receiver(place.queue) as receiver:
+        with client.get_queue_receiver(place.brief) as receiver:
             messages = receive(receiver, COUNT - 1, within_s=10)
             for message in messages:
                 receiver.complete_message(message)

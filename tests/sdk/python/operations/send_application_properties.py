@@ -19,7 +19,7 @@ PROPERTIES: dict[str | bytes, Any] = {
     "real": 2.5,
     "uuid": uuid4(),
     "time": datetime(2026, 11, 21, 12, 30, tzinfo=UTC),
-    "binary": b"\x00\x01\xff",
+    "binary": b"bytes",
 }
 
 

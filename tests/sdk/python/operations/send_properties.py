@@ -25,18 +25,18 @@ def run(place: Place) -> None:
             sender.send_messages(sent)
         with client.get_queue_receiver(place.queue) as receiver:
             got = receive_one(receiver)
+            now = datetime.now(UTC)
+            assert got.locked_until_utc  # of which a settled message knows nothing
+            assert got.locked_until_utc > now
             receiver.complete_message(got)
     named = ("message_id", "content_type", "correlation_id", "subject", "to", "reply_to", "reply_to_session_id",
              "partition_key", "time_to_live")  # fmt: skip
     for name in named:
         assert getattr(got, name) == getattr(sent, name), f"{name}: {getattr(got, name)!r}"
-    now = datetime.now(UTC)
     assert got.sequence_number
     assert got.sequence_number > 0
     assert got.enqueued_time_utc
     assert abs(got.enqueued_time_utc - now) < timedelta(seconds=60)
     assert got.expires_at_utc == got.enqueued_time_utc + timedelta(minutes=10)
-    assert got.locked_until_utc
-    assert got.locked_until_utc > now
     assert got.delivery_count == 0
     assert got.lock_token
