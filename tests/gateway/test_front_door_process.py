@@ -127,6 +127,18 @@ def test_processes_end_with_the_one_that_started_them(tmp_path: Path, told: dict
         time.sleep(0.05)
 
 
+def test_a_second_signal_ends_several_processes_at_once(tmp_path: Path, told: dict[str, str]) -> None:
+    told["PQ_GATEWAY_DRAIN_SECONDS"] = "60"
+    gateway = gateway_process.start(tmp_path, **told, PQ_GATEWAY_PROCESSES="2")
+    gateway.until(lambda: gateway.said().count("listening on port") == 2)
+    ours = children(gateway)
+    gateway.process.send_signal(signal.SIGTERM)
+    gateway.until(lambda: gateway.said().count("ending: /readyz says no") == 2)
+    gateway.process.send_signal(signal.SIGTERM)
+    assert gateway.process.wait(20) == 1
+    assert not any(map(is_alive, ours))
+
+
 def test_an_environment_that_no_process_can_do_with_ends_them_all(tmp_path: Path, told: dict[str, str]) -> None:
     (tmp_path / "policies/root.yaml").write_text("[]")
     done = subprocess.run(

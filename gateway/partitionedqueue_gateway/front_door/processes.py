@@ -27,16 +27,21 @@ class Processes:
         self._count = count
         self._environment = {**os.environ, **environment}
         self._end_s = end_s
-        self._ending = asyncio.Event()
+        self._ending, self._at_once = asyncio.Event(), asyncio.Event()
 
     async def run(self) -> int:
         """Until SIGTERM or SIGINT, which all are told; a second one ends them at once. The exit code for this one."""
         loop = asyncio.get_running_loop()
         for which in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(which, self._ending.set)
+            loop.add_signal_handler(which, self._asked_to_end)
         async with asyncio.TaskGroup() as tasks:
             keepers = [tasks.create_task(self._keep(number)) for number in range(self._count)]
         return max(keeper.result() for keeper in keepers)
+
+    def _asked_to_end(self) -> None:
+        if self._ending.is_set():
+            self._at_once.set()
+        self._ending.set()
 
     async def _keep(self, number: int) -> int:
         loop, rest_s = asyncio.get_running_loop(), limits.PROCESS_RESTART_S_MIN
@@ -65,15 +70,15 @@ class Processes:
         )
 
     async def _until_it_ends(self, process: Process) -> int:
-        ended, ending = asyncio.ensure_future(process.wait()), asyncio.ensure_future(self._ending.wait())
+        ended, ending, at_once = map(asyncio.ensure_future, (process.wait(), self._ending.wait(), self._at_once.wait()))
         try:
             await asyncio.wait((ended, ending), return_when=asyncio.FIRST_COMPLETED)
             if not ended.done():
                 process.terminate()
-                await asyncio.wait((ended,), timeout=self._end_s)
+                await asyncio.wait((ended, at_once), timeout=self._end_s, return_when=asyncio.FIRST_COMPLETED)
             if not ended.done():
                 process.kill()
-            return await ended
+            return int(await ended)
         finally:
-            ended.cancel()
-            ending.cancel()
+            for one in (ended, ending, at_once):
+                one.cancel()
