@@ -144,7 +144,11 @@ class AmqpSession:
     def take_transfer(self, data: bytes, at: int, end: int, events: list[Event]) -> None:
         """A transfer whose list begins at `at`, in a frame that ends at `end`. HOT."""
         told = read_transfer(data, at, end)
-        self.incoming.count()
+        incoming = self.incoming
+        incoming.window = window = incoming.window - 1
+        incoming.next_id = incoming.next_id + 1 & UINT_MAX
+        if window < incoming.low:
+            incoming.narrow()
         link = self._links.get(told[0])
         if link is None:
             raise self._unattached(told[0])
@@ -234,7 +238,8 @@ class AmqpSession:
         self._has_work = False
         if not self.ended:
             self.incoming.flush()
-            self.outgoing.flush()
+            if self.outgoing.settled:
+                self.outgoing.flush()
 
     def _new_link(self, kind: type[Link], attach: Attach) -> Link:
         if self.connection.link_count >= AMQP_LINKS_MAX:

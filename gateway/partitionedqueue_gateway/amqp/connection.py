@@ -69,7 +69,9 @@ class Connection:
         if not self._greeted:
             self._send_greeting()
         if self.busy:
-            self._flush()
+            busy, self.busy = self.busy, []
+            for session in busy:
+                session.flush()
         taken, self.output = self.output, []
         return taken
 

@@ -54,9 +54,21 @@ def transfer(  # noqa: PLR0917 -- a frame's fields, in its order
     handle_size, tag_size, format_size = len(handle), len(tag), len(message_format)
     listed = handle_size + tag_size + format_size + 10
     return _layout(handle_size, tag_size, format_size)(
-        *(_OUTSIDE + listed + size, _AMQP, channel, _TRANSFER, listed, 6),
-        *(handle, 0x70, delivery_id, 0xA0, tag_size, tag, message_format),
-        *(0x41 if settled else 0x42, 0x41 if more else 0x42),
+        _OUTSIDE + listed + size,
+        _AMQP,
+        channel,
+        _TRANSFER,
+        listed,
+        6,
+        handle,
+        0x70,
+        delivery_id,
+        0xA0,
+        tag_size,
+        tag,
+        message_format,
+        0x41 if settled else 0x42,
+        0x41 if more else 0x42,
     )
 
 
@@ -80,18 +92,14 @@ def disposition(  # noqa: PLR0917 -- a frame's fields, in its order
     if first == last:
         listed = 9 + len(state)
         if listed < 256:
-            return (
-                _ONE(_OUTSIDE + listed, _AMQP, channel, _DISPOSITION, listed, 5, role_and_uint, first, 0x4000 | flag)
-                + state
-            )
+            null = 0x4000 | flag
+            return _ONE(_OUTSIDE + listed, _AMQP, channel, _DISPOSITION, listed, 5, role_and_uint, first, null) + state
     listed = 13 + len(state)
     if listed < 256:
-        return (
-            _RANGE(
-                *(_OUTSIDE + listed, _AMQP, channel, _DISPOSITION, listed, 5, role_and_uint, first, 0x70, last, flag)
-            )
-            + state
+        head = _RANGE(
+            _OUTSIDE + listed, _AMQP, channel, _DISPOSITION, listed, 5, role_and_uint, first, 0x70, last, flag
         )
+        return head + state
     body = struct.pack(">HIBIB", role_and_uint, first, 0x70, last, flag) + state
     listed = 4 + len(body)
     return _WIDE_LIST(_OUTSIDE_WIDE + listed, _AMQP, channel, _DISPOSITION + _WIDER, listed, 5) + body

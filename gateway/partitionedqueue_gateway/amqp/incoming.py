@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from partitionedqueue_gateway.amqp import violations
 from partitionedqueue_gateway.amqp.frequent_writing import disposition
-from partitionedqueue_gateway.amqp.serial_numbers import UINT_MAX, between, runs
+from partitionedqueue_gateway.amqp.serial_numbers import between, runs
 from partitionedqueue_gateway.amqp.violations import SessionViolation
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ class Incoming:
         self.connection = session.connection
         self.next_id = 0
         self.width = session.connection.settings.incoming_window
+        self.low = (self.width + 1) // 2
         self.window = self.width
         """Transfers that the peer may still send."""
         self.unsettled: dict[int, tuple[ReceivingLink, int]] = {}
@@ -28,16 +29,13 @@ class Incoming:
         """In this turn, by state."""
         self._thirsty: set[ReceivingLink] = set()
 
-    def count(self) -> None:
-        """A transfer came. Raises SessionViolation where there was no room for it. HOT."""
-        self.window = window = self.window - 1
-        self.next_id = self.next_id + 1 & UINT_MAX
-        if window + window < self.width:
-            if window < 0:
-                raise SessionViolation(
-                    self._session, violations.WINDOW_VIOLATION, "more transfers came than the window is wide"
-                )
-            self._session.has_work()
+    def narrow(self) -> None:
+        """The window is below `low`. Raises SessionViolation where a transfer had no room in it."""
+        if self.window < 0:
+            raise SessionViolation(
+                self._session, violations.WINDOW_VIOLATION, "more transfers came than the window is wide"
+            )
+        self._session.has_work()
 
     def sent_twice(self, delivery_id: int) -> SessionViolation:
         """A delivery id was used again too early."""
@@ -104,10 +102,11 @@ class Incoming:
             settled, self._settled = self._settled, {}
             channel, output = self._session.channel, self.connection.output
             for state, ids in settled.items():
-                output += [disposition(channel, True, first, last, True, state) for first, last in runs(ids)]
+                for first, last in runs(ids):
+                    output.append(disposition(channel, True, first, last, True, state))
         if self._thirsty:
             thirsty, self._thirsty = self._thirsty, set()
             for link in thirsty:
                 link.replenish()
-        if self.window + self.window < self.width:
+        if self.window < self.low:
             self._session.send_flow()

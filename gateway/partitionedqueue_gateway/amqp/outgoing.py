@@ -30,7 +30,7 @@ class Outgoing:
         """Frames, as head and payload, that the window was too small for."""
         self._shut = False
         """The window was used up since senders were last told that it is open."""
-        self._settled: dict[bytes, list[int]] = {}
+        self.settled: dict[bytes, list[int]] = {}
         """In this turn, by state."""
 
     @property
@@ -104,9 +104,9 @@ class Outgoing:
     def settle(self, delivery_id: int, state: bytes) -> None:
         """Settle towards the receiver. HOT."""
         self._unsettled.pop(delivery_id, None)
-        ids = self._settled.get(state)
+        ids = self.settled.get(state)
         if ids is None:
-            self._settled[state] = [delivery_id]
+            self.settled[state] = [delivery_id]
             self._session.has_work()
         else:
             ids.append(delivery_id)
@@ -135,8 +135,8 @@ class Outgoing:
 
     def flush(self) -> None:
         """Write what was settled in this turn; neighbours go together, whatever the order they were settled in."""
-        if self._settled:
-            settled, self._settled = self._settled, {}
-            channel, output = self._session.channel, self._connection.output
-            for state, ids in settled.items():
-                output += [disposition(channel, False, first, last, True, state) for first, last in runs(ids)]
+        settled, self.settled = self.settled, {}
+        channel, output = self._session.channel, self._connection.output
+        for state, ids in settled.items():
+            for first, last in runs(ids):
+                output.append(disposition(channel, False, first, last, True, state))

@@ -94,7 +94,8 @@ def test_a_disposition_is_read_in_all_its_forms(data: st.DataObject, wide: bool,
     kinds = [_FLAG, _UINT, _UINT_OR_NULL, _FLAG, _STATE, _FLAG]
     fields = [data.draw(kind) for kind in kinds[:count]]  # the rest is left out
     encoded = _listed(fields, wide=wide)
-    role, first, last, settled, state, _ = [value for value, _ in fields] + [None] * (6 - count)
+    values: list[Any] = [value for value, _ in fields] + [None] * (6 - count)
+    role, first, last, settled, state, _ = values
     state = state or b""
     assert read_disposition(encoded, 0, len(encoded)) == (
         *(role, first, first if last is None else last, bool(settled)),
