@@ -12,6 +12,7 @@ from harness.entities_in_use import Bench, Hand, bench, bodies, until
 from harness.redis_servers import Broker
 from partitionedqueue.model.errors import EntityDisabled, LockLost
 from partitionedqueue.model.queue_spec import QueueStatus
+from partitionedqueue_gateway import limits
 from partitionedqueue_gateway.entities.failures import EntityNotFound, QueueGone
 from partitionedqueue_gateway.entities.taken import Taken
 
@@ -229,6 +230,27 @@ async def test_receive_and_delete_loses_nothing_that_came_for_those_who_left(bro
         everything = Counter([*got, *rest.bodies])
         assert len(everything) == 640
         assert max(everything.values()) == 1
+
+
+async def test_what_was_deleted_for_those_who_left_is_put_back_when_nobody_comes(
+    brokers: list[Broker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "DELETED_KEPT_S", 0.2)
+    async with bench(brokers, requires_duplicate_detection=True) as one:
+        for partition in range(16):
+            one.put(partition, *(f"{partition}-{n}" for n in range(40)))
+        got: list[str] = []
+        for _ in range(40):
+            hand = Hand(one.entity, delete=True)
+            hand.receiver.want(random.randrange(1, 30))
+            await asyncio.sleep(random.random() * 0.006)
+            hand.receiver.close()
+            got += hand.bodies
+        await until(lambda: one.in_all(lambda totals: totals.ready) == 640 - len(got), 5)
+        rest = Hand(one.entity)
+        rest.receiver.want(1000)
+        await rest.receiver.drain()
+        assert len({*got, *rest.bodies}) == 640
 
 
 # ---- partitions that die

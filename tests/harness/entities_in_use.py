@@ -12,6 +12,7 @@ from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.broker.replies import Totals
 from partitionedqueue.broker.settings import BrokerSettings
+from partitionedqueue.model import limits
 from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue.model.message import Message
 from partitionedqueue.model.queue_spec import QueueSpec
@@ -77,7 +78,9 @@ def put(server: Broker, *bodies: str, keys: QueueKeys = KEYS, **fields: Any) -> 
     messages = [encode(Message(body=body.encode(), **fields)) for body in bodies]
     with BlockingBroker(server.address) as client:
         for at in range(0, len(messages), 1000):
-            client.call(calls.send(keys, messages[at : at + 1000]))
+            several = messages[at : at + 1000]
+            no_ids = bytes(limits.FINGERPRINT_BYTES * len(several))
+            client.call(calls.send(keys, several, fingerprints=no_ids))
 
 
 def calls_of(server: Broker) -> int:

@@ -36,6 +36,8 @@ async def accept_named(
 class NextSessions(FanIn):
     """Those who wait are served in the order they came."""
 
+    ask_most = 1
+
     def __init__(self, brokers: QueueBrokers, keys: QueueKeys, background: Background) -> None:
         super().__init__(brokers, keys.wake, range(len(brokers.clients)), background)
         self._keys = keys

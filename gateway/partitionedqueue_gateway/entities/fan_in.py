@@ -65,6 +65,9 @@ class Source:
 class FanIn(ABC):
     """The asking. What is wanted, how to ask, and for whom, is for those who derive from it to say."""
 
+    ask_most = core_limits.RECEIVE_MESSAGES_MAX
+    """At once, of one partition."""
+
     def __init__(self, brokers: QueueBrokers, channel: str, partitions: Sequence[int], background: Background) -> None:
         self._brokers = brokers
         self._channel = channel
@@ -178,7 +181,7 @@ class FanIn(ABC):
                 asked = [*self._worth]
             fair = -(-free // len(asked)) if asked else 0
             for source in asked:
-                most = min(free, max(fair, min(source.hope, limits.SHARE_MIN)), core_limits.RECEIVE_MESSAGES_MAX)
+                most = min(free, max(fair, min(source.hope, limits.SHARE_MIN)), self.ask_most)
                 self._start(source, most)
                 free -= most
                 if not free:
