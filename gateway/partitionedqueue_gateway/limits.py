@@ -278,8 +278,5 @@ REQUEST_BYTES_BESIDE: Final = 1 << 20
 TOKEN_REQUEST_BYTES_MAX: Final = 1 << 16
 """A request to $cbs: a token of the largest size, and what is said beside it."""
 
-OVERSIZE_BYTES_MAX: Final = 1 << 20
-"""A message that is larger than its queue takes, by no more than this, is refused; beyond, the link is detached."""
-
 SEND_BYTES_BESIDE: Final = 1_024
 """What a message that is not stored yet takes beside its own bytes, roughly."""

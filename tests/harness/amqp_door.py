@@ -95,8 +95,8 @@ async def amqp_door(
 ) -> AsyncIterator[Door]:
     """Serve queues on a loopback port; everybody may do everything unless `access` says otherwise."""
     catalog = Catalog()
-    for queue in queues:
-        catalog.put(queue)
+    catalog.expect("", 0.0)
+    catalog.replace("", queues, {})
     async with Brokers(catalog, NoPasswords()) as brokers, Entities(catalog, brokers) as entities:
         door = Door(catalog, entities, Services(entities, access or Access(None)))
         loop = asyncio.get_running_loop()

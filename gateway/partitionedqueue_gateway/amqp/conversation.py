@@ -66,7 +66,6 @@ class Conversation:
         self._claims_timer: asyncio.TimerHandle | None = None
         self.opened = False
         self._handlers: dict[type[Any], Callable[[Any], None]] = {
-            events.MessageReceived: self._message,
             events.Dispositions: self._disposed,
             events.CreditChanged: self._credit_changed,
             events.AttachRequested: self._attach,
@@ -138,14 +137,11 @@ class Conversation:
     def _handle(self, told: Sequence[events.Event]) -> None:
         handlers = self._handlers
         for event in told:
-            handler = handlers.get(type(event))
-            if handler is not None:
+            if isinstance(event, events.MessageReceived):  # by far the most
+                if (endpoint := event.link.context) is not None:
+                    endpoint.message(event)
+            elif (handler := handlers.get(type(event))) is not None:
                 handler(event)
-
-    def _message(self, event: events.MessageReceived) -> None:
-        endpoint = event.link.context
-        if endpoint is not None:
-            endpoint.message(event)
 
     def _disposed(self, event: events.Dispositions) -> None:
         deliveries, code, state, settled = event

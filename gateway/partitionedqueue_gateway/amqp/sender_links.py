@@ -1,11 +1,12 @@
 """Links over which clients send to a queue: each message is answered once it is durable, in the order of that."""
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
 from partitionedqueue.broker.lane import Numbers
-from partitionedqueue.model import amqp_message
+from partitionedqueue.model.amqp_message import BATCH_FORMAT, read, read_batch
 from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue.model.storable import Storable
 from partitionedqueue_gateway import limits
@@ -32,8 +33,6 @@ def open_sender(peer: Peer, link: ReceivingLink, entity: Entity, path: str) -> N
     bytes_max = entity.message_bytes_max
     properties = {_BATCH_BYTES_MAX: ULong(bytes_max)}
     link.attach(source=link.source, target=link.target, properties=properties, max_message_size=bytes_max)
-    # A message that is a little too large is refused by itself, which clients are told of better than of a lost link.
-    link.size_max = bytes_max + limits.OVERSIZE_BYTES_MAX
     link.keep_granted(limits.SENDS_GRANTED)
 
 
@@ -47,6 +46,8 @@ class SenderLink(Endpoint):
         self.link: ReceivingLink = link
         self._peer = peer
         self._entity = entity
+        self._bytes_max = entity.message_bytes_max
+        self._new_message_id = peer.services.new_message_id
         self._within_s = link_properties.timeout_s(link, limits.AMQP_OPERATION_S_MAX)
         self._under_way = 0
         self._draining = False
@@ -54,37 +55,40 @@ class SenderLink(Endpoint):
 
     def message(self, event: MessageReceived) -> None:
         """Store it, and answer when that is done. HOT."""
+        _, delivery_id, _, message_format, settled, state, payload = event
         try:
-            future = self._entity.send(self._read(event), within_s=self._within_s)
+            if message_format or state:
+                messages = self._read(payload, message_format, state)
+            else:
+                messages = (read(payload, new_message_id=self._new_message_id, bytes_most=self._bytes_max),)
+            future = self._entity.send(messages, within_s=self._within_s)
         except PartitionedQueueError as error:
             self._refuse(event, error)
             return
         self._under_way += 1
-        if event.settled:
-            size = len(event.payload) + limits.SEND_BYTES_BESIDE
+        if settled:
+            size = len(payload) + limits.SEND_BYTES_BESIDE
             self._peer.unanswered_bytes += size
             future.add_done_callback(partial(self._stored_unasked, size))
         else:
-            future.add_done_callback(partial(self._stored, event.delivery_id))
+            future.add_done_callback(partial(self._stored, delivery_id))
 
-    def _read(self, event: MessageReceived) -> "list[Storable] | tuple[Storable]":
-        if event.state and outcomes.code_of(event.state) == outcomes.TRANSACTIONAL_CODE:
+    def _read(self, payload: bytes, message_format: int, state: bytes) -> Sequence[Storable]:
+        """What is not simply one message."""
+        if state and outcomes.code_of(state) == outcomes.TRANSACTIONAL_CODE:
             raise NotSupported("transactions are not served")
-        bytes_most, new_message_id = self._entity.message_bytes_max, self._peer.services.new_message_id
-        if event.message_format == amqp_message.BATCH_FORMAT:
-            return amqp_message.read_batch(event.payload, new_message_id=new_message_id, bytes_most=bytes_most)
-        if event.message_format:
-            raise NotSupported(f"message format 0x{event.message_format:x} is not served; 0 and 0x80013700 are")
-        return (amqp_message.read(event.payload, new_message_id=new_message_id, bytes_most=bytes_most),)
+        if message_format == BATCH_FORMAT:
+            return read_batch(payload, new_message_id=self._new_message_id, bytes_most=self._bytes_max)
+        if message_format:
+            raise NotSupported(f"message format 0x{message_format:x} is not served; 0 and 0x80013700 are")
+        return (read(payload, new_message_id=self._new_message_id, bytes_most=self._bytes_max),)
 
     def _stored(self, delivery_id: int, future: "asyncio.Future[Numbers]") -> None:
         self._under_way -= 1
+        error = asyncio.CancelledError() if future.cancelled() else future.exception()
+        state = ACCEPTED if error is None else outcomes.rejected(conditions.amqp_error(error))
+        self.link.settle(delivery_id, state)
         self._peer.answer_soon()
-        error = None if future.cancelled() else future.exception()
-        if error is None and not future.cancelled():
-            self.link.settle(delivery_id, ACCEPTED)
-            return
-        self.link.settle(delivery_id, outcomes.rejected(conditions.amqp_error(error or asyncio.CancelledError())))
 
     def _stored_unasked(self, size: int, future: "asyncio.Future[Numbers]") -> None:
         self._under_way -= 1
