@@ -13,6 +13,8 @@ from partitionedqueue_gateway.amqp.settings import ConnectionSettings
 from partitionedqueue_gateway.amqp.violations import Violation
 from partitionedqueue_gateway.limits import AMQP_GREETING_FRAME_BYTES_MAX
 
+_ANONYMOUS = "ANONYMOUS"
+"""Whoever may be that need not say so (§5.3 leaves SASL to the server's liking)."""
 _WELL = 0
 _REFUSED = 1
 
@@ -26,6 +28,8 @@ class Greeting:
         """AMQP's frames come now."""
         self.paused = False
         """The application has not said yet whether the client may in."""
+        self.takes_strangers = False
+        """AMQP may begin without SASL, as JavaScript's client does when it has only a token."""
         self.output: list[bytes] = []
         self._expected = SASL_HEADER
         """The header that comes next; nothing while frames come."""
@@ -50,7 +54,7 @@ class Greeting:
         return at
 
     def _take_header(self, header: bytes) -> None:
-        if header != self._expected:
+        if header != self._expected and not (header == AMQP_HEADER and self.takes_strangers):
             self.output.append(self._expected)  # AMQP 1.0 §2.2: answer with a header that is supported, and close
             raise Violation(violations.FRAMING_ERROR, f"the header {header!r} came instead of {self._expected!r}")
         if header == SASL_HEADER:
@@ -76,6 +80,10 @@ class Greeting:
 
 class ServerGreeting(Greeting):
     """Offers mechanisms, and lets the application say whether a client may in."""
+
+    def __init__(self, settings: ConnectionSettings) -> None:
+        super().__init__(settings)
+        self.takes_strangers = _ANONYMOUS in settings.mechanisms
 
     def take_sasl_header(self) -> None:
         """Say what we offer."""

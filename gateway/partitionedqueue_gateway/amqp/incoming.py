@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 from partitionedqueue_gateway.amqp import violations
 from partitionedqueue_gateway.amqp.frequent_writing import disposition
+from partitionedqueue_gateway.amqp.outcomes import rejected
+from partitionedqueue_gateway.amqp.performatives import AmqpError
 from partitionedqueue_gateway.amqp.serial_numbers import between, runs
 from partitionedqueue_gateway.amqp.violations import SessionViolation
 
@@ -69,6 +71,11 @@ class Incoming:
             self.connection.unsettled_bytes -= size
             if link.credit < link.low:
                 self.thirsty(link)
+
+    def reject(self, delivery_id: int, error: AmqpError) -> None:
+        """Settle a message that nobody has seen."""
+        frame = disposition(self._session.channel, True, delivery_id, delivery_id, True, rejected(error))
+        self.connection.output.append(frame)
 
     def propose(self, delivery_id: int, state: bytes) -> None:
         """Tell the sender an outcome, which it then settles."""

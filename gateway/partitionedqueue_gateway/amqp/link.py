@@ -228,7 +228,7 @@ class ReceivingLink(Link):
         properties: Mapping[str, Any] | None = None,
         max_message_size: int = AMQP_MESSAGE_BYTES_MAX,
     ) -> None:
-        """Say yes to AttachRequested; messages above `max_message_size` detach the link. See Link.attach."""
+        """Say yes to AttachRequested; messages above `max_message_size` are rejected. See Link.attach."""
         self.size_max = max_message_size or AMQP_MESSAGE_BYTES_MAX
         super().attach(source=source, target=target, properties=properties, max_message_size=self.size_max)
 
@@ -274,14 +274,19 @@ class ReceivingLink(Link):
             whole = self._assembly.take(told, payload)
             if whole is None:
                 return
-            (_, delivery_id, tag, message_format, settled, _, state, _, _), payload = whole
-            size = len(payload)
-        elif size > self.size_max:
-            raise self.too_large()
+            (_, delivery_id, tag, message_format, settled, _, state, _, _), payload, size = whole
         if delivery_id is None or tag is None:
             raise LinkViolation(self, violations.INVALID_FIELD, "a delivery begins without its id or its tag")
         self.credit = credit = self.credit - 1
         self.delivery_count = self.delivery_count + 1 & UINT_MAX
+        if credit < self.low:
+            if credit < -AMQP_OVERDRAFT_MAX:
+                raise self._overdrawn()
+            self._incoming.thirsty(self)
+        if size > self.size_max:
+            if not settled:
+                self._incoming.reject(delivery_id, self._too_large())
+            return
         if not settled:
             incoming = self._incoming
             if delivery_id in incoming.unsettled:
@@ -289,18 +294,11 @@ class ReceivingLink(Link):
             incoming.unsettled[delivery_id] = self, size
             self.unsettled_count += 1
             incoming.connection.unsettled_bytes += size
-        if credit < self.low:
-            if credit < -AMQP_OVERDRAFT_MAX:
-                raise self._overdrawn()
-            self._incoming.thirsty(self)
         events.append(_made(MessageReceived, (self, delivery_id, tag, message_format, settled, state, payload)))
 
-    def too_large(self) -> LinkViolation:
-        """A message, or what has come of it, is above the link's size."""
-        return LinkViolation(
-            self,
-            violations.MESSAGE_SIZE_EXCEEDED,
-            f"The received message exceeds the limit of {self.size_max} bytes on the link {self.name!r}",
+    def _too_large(self) -> AmqpError:
+        return AmqpError(
+            violations.MESSAGE_SIZE_EXCEEDED, f"The received message exceeds the limit of {self.size_max} bytes."
         )
 
     def _overdrawn(self) -> LinkViolation:

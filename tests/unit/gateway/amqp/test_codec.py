@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from partitionedqueue_gateway.amqp.decoding import DecodeError, decode, decode_at, skip
@@ -31,6 +31,7 @@ from partitionedqueue_gateway.amqp.values import (
 from partitionedqueue_gateway.limits import AMQP_EMPTY_ITEMS_MAX, AMQP_NESTING_MAX
 
 _ASCII = st.text(st.characters(max_codepoint=127), max_size=300)
+_CALM = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # on machines that do much else
 
 
 def _signed(bits: int) -> st.SearchStrategy[int]:
@@ -102,17 +103,20 @@ def _typed(value: Any) -> Any:
     return type(value), value
 
 
+@_CALM
 @given(_VALUES)
 def test_what_is_encoded_is_decoded_with_the_same_types(value: Any) -> None:
     assert _typed(decode(encode(value))) == _typed(value)
 
 
+@_CALM
 @given(_VALUES, st.binary(max_size=20))
 def test_a_value_is_skipped_by_its_length_alone(value: Any, rest: bytes) -> None:
     encoded = encode(value)
     assert skip(b"\x40" + encoded + rest, 1) == 1 + len(encoded)
 
 
+@_CALM
 @given(_VALUES, st.data())
 def test_a_value_that_is_cut_short_is_refused(value: Any, data: st.DataObject) -> None:
     encoded = encode(value)
@@ -123,6 +127,7 @@ def test_a_value_that_is_cut_short_is_refused(value: Any, data: st.DataObject) -
         skip(cut, 0)
 
 
+@_CALM
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_value_or_refused(data: bytes) -> None:
     for read in (decode, lambda data: skip(data, 0)):

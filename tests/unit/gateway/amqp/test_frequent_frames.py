@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from partitionedqueue_gateway.amqp import framing, outcomes
@@ -26,6 +26,7 @@ _STATES = st.sampled_from(
         outcomes.rejected(AmqpError("amqp:not-found", "d" * 300)),
     ]
 )
+_CALM = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # on machines that do much else
 
 
 def _uint_forms(value: int) -> st.SearchStrategy[bytes]:
@@ -57,6 +58,7 @@ def _listed(fields: list[tuple[Any, bytes]], *, wide: bool) -> bytes:
     return bytes((0xC0, len(content) + 1, len(fields))) + content
 
 
+@_CALM
 @given(st.data(), st.booleans(), _REST, st.integers(1, 11))
 def test_a_transfer_is_read_in_all_its_forms(data: st.DataObject, wide: bool, rest: bytes, count: int) -> None:
     mode = st.sampled_from([(0, b"\x50\x00"), (1, encode(UByte(1))), (None, b"\x40")])
@@ -89,6 +91,7 @@ def test_a_transfer_is_read_in_all_its_forms(data: st.DataObject, wide: bool, re
     assert isinstance(decode_at(encoded, 0)[0], list)
 
 
+@_CALM
 @given(st.data(), st.booleans(), st.integers(2, 6))
 def test_a_disposition_is_read_in_all_its_forms(data: st.DataObject, wide: bool, count: int) -> None:
     kinds = [_FLAG, _UINT, _UINT_OR_NULL, _FLAG, _STATE, _FLAG]
@@ -103,6 +106,7 @@ def test_a_disposition_is_read_in_all_its_forms(data: st.DataObject, wide: bool,
     )
 
 
+@_CALM
 @given(st.data(), st.booleans(), st.integers(4, 11))
 def test_a_flow_is_read_in_all_its_forms(data: st.DataObject, wide: bool, count: int) -> None:
     properties: st.SearchStrategy[Any] = st.sampled_from([(None, b"\x40"), ({}, encode({"a": "b"}))])
@@ -114,6 +118,7 @@ def test_a_flow_is_read_in_all_its_forms(data: st.DataObject, wide: bool, count:
 
 
 @pytest.mark.parametrize("read", [read_transfer, read_disposition, read_flow])
+@_CALM
 @given(data=st.binary(max_size=60), more=st.binary(max_size=20))
 def test_nothing_is_read_beyond_the_frame(read: Any, data: bytes, more: bytes) -> None:
     """With a frame behind it or without, the same is read, or refused."""
@@ -130,6 +135,7 @@ def test_nothing_is_read_beyond_the_frame(read: Any, data: bytes, more: bytes) -
         assert end <= len(data)
 
 
+@_CALM
 @given(st.tuples(_UINTS, _UINTS, _TAGS, _UINTS), st.booleans(), st.booleans(), st.integers(0, 65535))
 def test_a_transfer_is_written_as_it_is_read(
     fields: tuple[int, int, bytes, int], settled: bool, more: bool, channel: int
@@ -147,6 +153,7 @@ def test_a_transfer_is_written_as_it_is_read(
     )
 
 
+@_CALM
 @given(st.booleans(), _UINTS, _UINTS, st.booleans(), _STATES | st.just(b""))
 def test_a_disposition_is_written_as_it_is_read(
     by_receiver: bool, first: int, last: int, settled: bool, state: bytes
@@ -159,6 +166,7 @@ def test_a_disposition_is_written_as_it_is_read(
     )
 
 
+@_CALM
 @given(st.data())
 def test_a_flow_is_written_as_it_is_read(data: st.DataObject) -> None:
     some = st.none() | _UINTS

