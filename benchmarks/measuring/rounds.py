@@ -14,8 +14,12 @@ ROUNDS_QUICK = 3
 
 
 def parser(description: str) -> argparse.ArgumentParser:
-    """The command line that every benchmark has. From here on SIGTERM ends the program as Ctrl-C does: it cleans up."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """The command line that every benchmark has. From here on SIGTERM and SIGHUP end the program as Ctrl-C does.
+
+    It cleans up then.
+    """
+    for which in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(which, signal.default_int_handler)
     made = argparse.ArgumentParser(description=description)
     made.add_argument("--rounds", type=int, default=None, help=f"rounds of each scenario (default {ROUNDS_DEFAULT})")
     made.add_argument("--quick", action="store_true", help="few messages and three rounds: does it run at all?")
