@@ -107,13 +107,13 @@ def check_text_map(data: bytes, at: int) -> None:
             at = decode_value(data, at)[1]
         else:
             raise InvalidMessage(f"the name of an application property at byte {at} of the message is no text")
-        code = data[at]
-        if code == 0xA1:
+        width = WIDTHS[data[at]]
+        if width:
+            at += width
+        elif data[at] == 0xA1:
             start = at + 2
             at = start + data[at + 1]
             data[start:at].decode()
-        elif WIDTHS[code]:
-            at += WIDTHS[code]
         else:
             at = decode_value(data, at)[1]
         count -= 2
