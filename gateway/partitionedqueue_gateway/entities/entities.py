@@ -52,8 +52,7 @@ class Entities:
         entity = several.get(address.sub_queue)
         if entity is None:
             self._queues[name] = queue
-            entity = several[address.sub_queue] = Entity(address, self._brokers.of(queue), self._background)
-            entity.changed(queue.spec)
+            entity = several[address.sub_queue] = Entity(address, queue.spec, self._brokers.of(queue), self._background)
         return entity
 
     def _queue_changed(self, name: QueueName, queue: Queue | None) -> None:

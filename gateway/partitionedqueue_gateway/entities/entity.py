@@ -42,9 +42,9 @@ _NO_RECEIVES = (QueueStatus.DISABLED, QueueStatus.RECEIVE_DISABLED)
 class Entity:
     """Everything raises EntityNotFound once the queue has gone, and otherwise the domain's errors as they come."""
 
-    def __init__(self, address: EntityAddress, brokers: QueueBrokers, background: Background) -> None:
+    def __init__(self, address: EntityAddress, spec: QueueSpec, brokers: QueueBrokers, background: Background) -> None:
         self.address = address
-        self.spec: QueueSpec = brokers.queue.spec
+        self.spec = spec
         """As it is now: a queue may change while it is used."""
         self.gone: PartitionedQueueError | None = None
         self._brokers = brokers
@@ -59,12 +59,19 @@ class Entity:
         self.dead_letter = settling.dead_letter
         self._browser = Browser(brokers.clients, self._keys)
         self._deferred = DeferredMessages(brokers.clients, self._keys)
-        self._sender: QueueSender | None = None
+        self._takes_nothing: PartitionedQueueError | None = None  # why nothing may be sent, if so
+        self._sender = QueueSender(
+            brokers.clients,
+            self._keys,
+            requires_duplicate_detection=spec.requires_duplicate_detection,
+            requires_session=spec.requires_session,
+        )
         self._fan_ins: dict[bool, MessageFanIn] = {}
         self._session_fan_ins: WeakSet[MessageFanIn] = WeakSet()  # each lives as long as its receiver
         self._sessions: WeakSet[Session] = WeakSet()
         self._next_sessions: NextSessions | None = None
         self._watchers: dict[object, OnLost] = {}
+        self.changed(spec)
 
     @property
     def partitions(self) -> int:
@@ -95,22 +102,16 @@ class Entity:
 
     def check_sending(self) -> None:
         """Raises what a send would be refused with: EntityNotFound, SendNotAllowed, EntityDisabled."""
-        self._check()
-        if self.address.sub_queue is not SubQueue.NONE:
-            raise SendNotAllowed(f"nobody sends to '{self.address}'; send to the queue itself")
-        if self.spec.status in _NO_SENDS:
-            raise EntityDisabled(f"Messaging entity '{self.address}' is {self.spec.status}: it takes no messages")
+        if self._takes_nothing is not None:
+            raise self._takes_nothing.with_traceback(None)  # or it would grow with each time
 
     def send(self, messages: Sequence[Storable], *, within_s: float | None = None) -> "asyncio.Future[Numbers]":
-        """Store messages, all or none, in one partition. Raises at once, or by the future, as `QueueSender.submit`."""
-        self.check_sending()
-        if self._sender is None:
-            self._sender = QueueSender(
-                self._brokers.clients,
-                self._keys,
-                requires_duplicate_detection=self.spec.requires_duplicate_detection,
-                requires_session=self.spec.requires_session,
-            )
+        """Store messages, all or none, in one partition. HOT.
+
+        Raises as `check_sending`, and at once or by the future as `QueueSender.submit`.
+        """
+        if self._takes_nothing is not None:
+            raise self._takes_nothing.with_traceback(None)
         return self._sender.submit(messages, within_s=within_s)
 
     async def schedule(self, messages: Sequence[Storable], *, within_s: float | None = None) -> list[int]:
@@ -242,12 +243,15 @@ class Entity:
         error = EntityDisabled(f"Messaging entity '{self.address}' is {spec.status}")
         if spec.status in _NO_RECEIVES:
             self._lose_receivers(error)
-        if spec.status in _NO_SENDS:
+        self._takes_nothing = error if spec.status in _NO_SENDS else None
+        if self.address.sub_queue is not SubQueue.NONE:
+            self._takes_nothing = SendNotAllowed(f"nobody sends to '{self.address}'; send to the queue itself")
+        elif spec.status in _NO_SENDS:
             self._tell_watchers(error)
 
     def lose(self, error: PartitionedQueueError) -> None:
         """The queue has gone: who uses it is told, and everything is refused from now on."""
-        self.gone = error
+        self.gone = self._takes_nothing = error
         self._tell_watchers(error)
         self._lose_receivers(error)
         for session in [*self._sessions]:
@@ -255,19 +259,20 @@ class Entity:
 
     async def close(self) -> None:
         """Stop; what is under way to nobody goes back."""
-        self.gone = self.gone or BrokerUnavailable(f"this gateway is ending; '{self.address}' is served by others")
+        if self.gone is None:
+            words = f"this gateway is ending; '{self.address}' is served by others"
+            self.gone = self._takes_nothing = BrokerUnavailable(words)
         self._lose_receivers(self.gone)
         for fan_in in (*self._fan_ins.values(), *self._session_fan_ins, self._next_sessions):
             if fan_in is not None:
                 fan_in.end()
         for session in [*self._sessions]:
             self._background.start(session.release())
-        if self._sender is not None:
-            await self._sender.close()
+        await self._sender.close()
 
     def _check(self) -> None:
         if self.gone is not None:
-            raise self.gone
+            raise self.gone.with_traceback(None)
 
     def _check_receiving(self) -> None:
         self._check()

@@ -103,7 +103,7 @@ class Session:
 
     async def _ask(self, call: Call[T]) -> T:
         if self.lost is not None:
-            raise self.lost
+            raise self.lost.with_traceback(None)
         try:
             return await self._client.call(call, patience_s=limits.SETTLE_S_MAX)
         except SessionLockLost as error:
