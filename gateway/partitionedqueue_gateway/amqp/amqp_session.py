@@ -192,9 +192,12 @@ class AmqpSession:
 
     def over(self, error: AmqpError | None, events: list[Event]) -> None:
         """It is at its end, by whichever side, and so are all links."""
-        for link in [*self._handles.values()]:
+        left = self.outgoing.over()
+        for link in self._handles.values():
             if not link.ended:
                 self._end_link(link, error, events)
+                if isinstance(link, SendingLink):
+                    link.left = left.get(link, [])
         self.ended = True
         self.connection.link_count -= len(self._handles)
         self._handles.clear()

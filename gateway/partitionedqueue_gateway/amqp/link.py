@@ -143,7 +143,8 @@ class SendingLink(Link):
         self._outgoing = session.outgoing
         self.draining = False
         """The peer wants what is ready now, then its credit back: call drained()."""
-        self._left: list[tuple[int, Any]] | None = None
+        self.left: list[tuple[int, Any]] | None = None
+        """What had no outcome when it ended."""
 
     @property
     def sendable(self) -> bool:
@@ -181,12 +182,12 @@ class SendingLink(Link):
     @property
     def unsettled(self) -> list[tuple[int, Any]]:
         """(delivery_id, context) of what was sent and has no outcome; also after the end, to give it back."""
-        return self._outgoing.unsettled_of(self) if self._left is None else self._left
+        return self._outgoing.unsettled_of(self) if self.left is None else self.left
 
     def end(self) -> None:
         """It is over; what has no outcome yet leaves the AMQP session."""
         super().end()
-        self._left = self._outgoing.forget(self)
+        self.left = self._outgoing.forget(self)
 
     def take_flow(self, told: Flow, events: list[Event]) -> None:
         """Credit (§2.6.7): counted from the delivery that the receiver has seen last."""

@@ -125,12 +125,24 @@ class Outgoing:
 
     def forget(self, link: "SendingLink") -> list[tuple[int, Any]]:
         """The link is over: drop what waits of it, and what it had unsettled, which is given."""
+        if not link.delivery_count:
+            return []
         left = self.unsettled_of(link)
         for delivery_id, _ in left:
             del self._unsettled[delivery_id]
         if any(owner is link for owner, _, _ in self._waiting):
             self.waiting_bytes -= sum(len(part) for owner, _, part in self._waiting if owner is link)
             self._waiting = deque(each for each in self._waiting if each[0] is not link)
+        return left
+
+    def over(self) -> "dict[Link, list[tuple[int, Any]]]":
+        """All links are over: gives what each had unsettled, in one pass."""
+        left: dict[Link, list[tuple[int, Any]]] = {}
+        for link, delivery_id, context in self._unsettled.values():
+            left.setdefault(link, []).append((delivery_id, context))
+        self._unsettled.clear()
+        self._waiting.clear()
+        self.waiting_bytes = 0
         return left
 
     def flush(self) -> None:

@@ -216,6 +216,24 @@ def test_end_is_answered_and_takes_its_links_along(engines: Engines) -> None:
     assert again.session.channel == 0
 
 
+def test_what_was_unsettled_is_told_after_the_end_of_a_session_too(engines: Engines) -> None:
+    session = engines.client.begin()
+    ours = [session.receiver(name, source=terminus.source("queue")) for name in ("one", "two", "three")]
+    theirs = [event.link for event in engines.turn().all(happened.AttachRequested)]
+    for link in theirs:
+        link.attach(source=link.source, target=link.target)
+    engines.turn()
+    for link in ours:
+        link.grant(5)
+    engines.turn()
+    one, two, three = (link for link in theirs if isinstance(link, SendingLink))
+    for link, context in ((one, "a"), (two, "b"), (one, "c")):
+        link.send(b"x", b"tag", context=context)
+    session.end()
+    assert len(engines.turn().all(happened.Detached)) == 3
+    assert (one.unsettled, two.unsettled, three.unsettled) == ([(0, "a"), (2, "c")], [(1, "b")], [])
+
+
 def test_close_is_answered_and_takes_all_along(engines: Engines) -> None:
     _, theirs = engines.sending_client()
     engines.client.close()
