@@ -25,6 +25,9 @@ PASSWORD_AGAIN_S_MIN: Final = 5.0
 SHARE_MIN: Final = 64
 """Messages that are asked of one partition, where so many are wanted and known to be there, before others are asked."""
 
+RECEIVED_BYTES_MAX: Final = 64 << 20
+"""What all partitions of a queue may hand out at the same time: large messages are asked for in smaller shares."""
+
 SLOW_ASK_S: Final = 1.0
 """A partition that has not answered for so long keeps nobody waiting: what was asked of it is asked of others. What it
 says later is given to whoever wants it by then, or back."""
@@ -214,6 +217,15 @@ CLAIMS_LOOK_S_MAX: Final = 3_600.0
 PEER_CLOSE_S_MAX: Final = 2.0
 """Then the peer has so long to answer the close."""
 
+REQUEST_BYTES_BESIDE: Final = 1 << 20
+"""A request to a management node holds the largest message, or several that come to so much more."""
+
+TOKEN_REQUEST_BYTES_MAX: Final = 1 << 16
+"""A request to $cbs: a token of the largest size, and what is said beside it."""
+
+SEND_BYTES_BESIDE: Final = 1_024
+"""What a message that is not stored yet takes beside its own bytes, roughly."""
+
 # AMQP frames and what they hold.
 AMQP_FRAME_BYTES_MAX: Final = 262_144
 """What a peer is told of: a message of a partitioned entity's largest size and its frame's head are two of them."""
@@ -271,12 +283,3 @@ AMQP_OVERDRAFT_MAX: Final = 100
 AMQP_UNSETTLED_MAX: Final = 65_536
 """Deliveries of an AMQP session, each way. A receiver that never settles has lost the locks of the oldest: these are
 released. A sender has far less credit than this."""
-
-REQUEST_BYTES_BESIDE: Final = 1 << 20
-"""A request to a management node holds the largest message, or several that come to so much more."""
-
-TOKEN_REQUEST_BYTES_MAX: Final = 1 << 16
-"""A request to $cbs: a token of the largest size, and what is said beside it."""
-
-SEND_BYTES_BESIDE: Final = 1_024
-"""What a message that is not stored yet takes beside its own bytes, roughly."""

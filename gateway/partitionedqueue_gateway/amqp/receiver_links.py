@@ -122,13 +122,15 @@ class ReceiverLink(Endpoint):
     async def _drain(self) -> None:
         """Give what is ready now, then the rest of the credit back."""
         link, receiver = self.link, self._receiver
-        while link.draining and link.credit > 0 and self._peer.reads and not self._kept:
-            before = link.credit
-            self._want()
-            await receiver.drain()
-            if link.credit == before:
-                break
-        self._draining = None
+        try:
+            while link.draining and link.credit > 0 and self._peer.reads and not self._kept:
+                before = link.credit
+                self._want()
+                await receiver.drain()
+                if link.credit == before:
+                    break
+        finally:
+            self._draining = None
         if not self._kept:
             link.drained()
             self._peer.answer_soon()

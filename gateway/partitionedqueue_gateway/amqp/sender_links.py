@@ -114,5 +114,6 @@ class SenderLink(Endpoint):
         """Grant nothing more; what was sent is stored and answered first."""
         if not self._draining:
             self._draining = True
+            self.link.keep_granted(0)
             self.link.grant(0)
         return self._under_way > 0
