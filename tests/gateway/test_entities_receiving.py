@@ -126,6 +126,18 @@ async def test_everybody_has_a_turn(brokers: list[Broker]) -> None:
             await modest.receive(1, seconds=2.0)
 
 
+async def test_large_messages_all_come_though_each_reply_holds_few(
+    brokers: list[Broker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "RECEIVED_BYTES_MAX", 16 * 300_000)
+    async with bench(brokers) as one:
+        for partition in range(16):
+            one.put(partition, *("x" * 200_000 for _ in range(5)))
+        hand = Hand(one.entity)
+        await hand.receive(80)
+        assert locked(one) == 80
+
+
 async def test_drain_hands_over_what_is_ready_and_nothing_later(brokers: list[Broker]) -> None:
     async with bench(brokers) as one:
         for partition in range(16):

@@ -8,7 +8,9 @@ from partitionedqueue.broker import calls
 from partitionedqueue.broker.fetching import Fetcher
 from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.broker.waiting import AT_ONCE, seconds_until
+from partitionedqueue.model import limits as core_limits
 from partitionedqueue.model.errors import PartitionedQueueError, SessionLockLost
+from partitionedqueue_gateway import limits
 from partitionedqueue_gateway.entities.background import Background, settled
 from partitionedqueue_gateway.entities.brokers import QueueBrokers
 from partitionedqueue_gateway.entities.fan_in import FanIn, Source
@@ -40,6 +42,7 @@ class MessageFanIn(FanIn):
         if session is not None:
             session.on_lost(self.lose)
         self._fetchers = {n: Fetcher(brokers.clients[n], keys, self._session) for n in partitions}
+        self._bytes_most = min(core_limits.RECEIVE_BYTES_DEFAULT, limits.RECEIVED_BYTES_MAX // len(partitions))
         self._open: dict[Receiver, None] = {}
         self._line: dict[Receiver, None] = {}
         self._wanted = 0
@@ -93,7 +96,7 @@ class MessageFanIn(FanIn):
     async def ask(self, source: Source, most: int) -> tuple[int, float]:
         """Receive under a lock."""
         asked_s = self._loop.time()
-        reply = await self._fetchers[source.number].receive(most=most)
+        reply = await self._fetchers[source.number].receive(most=most, bytes_most=self._bytes_most)
         messages = taken_of(source.number, reply)
         if messages:
             lasts_s = (reply.locked_until_ms - reply.now_ms) / 1000
