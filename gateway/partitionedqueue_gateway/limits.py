@@ -128,8 +128,9 @@ SECRETS_POLL_S: Final = 2.0
 GREETING_S_MAX: Final = 20.0
 """For the first byte, TLS's handshake, and all that a client says before it has opened its connection."""
 
-GREETINGS_MAX: Final = 1_000
-"""Connections that have said nothing yet; when there are more, the one that has been silent longest is closed."""
+GREETINGS_MAX: Final = 6_000
+"""Connections that have said nothing yet; when there are more, the one that has been silent longest is closed. All that
+may be here come at once when a gateway beside this one has gone."""
 
 AMQP_CONNECTIONS_MAX: Final = 5_000
 """In one process; further ones are closed as they come. Azure takes so many for a namespace."""

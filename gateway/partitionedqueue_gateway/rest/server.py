@@ -54,7 +54,7 @@ async def serving(app: web.Application) -> AsyncIterator[Callable[[], asyncio.Pr
     runner = web.AppRunner(app, access_log=None, keepalive_timeout=limits.IDLE_S_MAX, shutdown_timeout=limits.END_S_MAX)
     await runner.setup()
     try:
-        yield lambda: _connection(runner)
+        yield _NewConnection(runner)
     finally:
         await runner.cleanup()
 
@@ -66,11 +66,23 @@ class _Closed(asyncio.Protocol):
         transport.close()
 
 
-def _connection(runner: web.AppRunner) -> asyncio.Protocol:
-    server = runner.server
-    if server is None or len(server.connections) >= limits.CONNECTIONS_MAX:
-        return _Closed()
-    return server()
+class _NewConnection:
+    """Makes the protocol of each connection. aiohttp counts one from the loop's next turn on; until then we do."""
+
+    def __init__(self, runner: web.AppRunner) -> None:
+        self._runner = runner
+        self._new = 0
+
+    def __call__(self) -> asyncio.Protocol:
+        server = self._runner.server
+        if server is None or len(server.connections) + self._new >= limits.CONNECTIONS_MAX:
+            return _Closed()
+        self._new += 1
+        asyncio.get_running_loop().call_soon(self._counted)
+        return server()
+
+    def _counted(self) -> None:
+        self._new -= 1
 
 
 def _counted(answered: Counter[tuple[str, int]]) -> Any:
