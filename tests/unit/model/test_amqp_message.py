@@ -6,7 +6,7 @@ import uuid
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partitionedqueue.model import amqp_message, limits, stored_message
@@ -141,6 +141,7 @@ def messages(draw: st.DrawFn) -> tuple[bytes, dict[int, bytes]]:
     return encoded, parts
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(message=messages())
 def test_what_is_read_is_written_with_every_section_as_it_came(message: tuple[bytes, dict[int, bytes]]) -> None:
     encoded, parts = message
@@ -165,6 +166,7 @@ def test_what_is_read_is_written_with_every_section_as_it_came(message: tuple[by
     assert found[HEADER] == [*(header + [None] * 4)[:4], 2]
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(message=messages())
 def test_every_reader_can_read_what_was_read(message: tuple[bytes, dict[int, bytes]]) -> None:
     encoded, parts = message
@@ -184,6 +186,7 @@ def long_data(body: bytes) -> bytes:
     return section(DATA, b"\xb0" + struct.pack(">I", len(body)) + body)
 
 
+@settings(deadline=None)  # a busy machine is no failure
 @given(message=messages(), place=st.integers(0, 2000), noise=st.binary(min_size=0, max_size=6), cut=st.booleans())
 def test_damaged_messages_are_refused_or_can_be_read_by_everybody(
     message: tuple[bytes, dict[int, bytes]], place: int, noise: bytes, cut: bool
