@@ -310,6 +310,26 @@ async def test_a_partition_that_hangs_keeps_nobody_waiting_long(brokers: list[Br
             brokers[hangs].resume()
 
 
+async def test_a_partition_that_hangs_keeps_a_drain_waiting_once(brokers: list[Broker]) -> None:
+    async with bench(brokers) as one:
+        one.put(3, "a")
+        hand = Hand(one.entity)
+        hand.receiver.want(10)
+        await hand.receiver.drain()
+        assert hand.bodies == ["a"]
+        brokers[7].pause()
+        try:
+            hand.receiver.want(10)
+            async with asyncio.timeout(limits.FAN_IN_DRAIN_S_MAX + 0.5):
+                await hand.receiver.drain()
+            for _ in range(3):
+                hand.receiver.want(10)
+                async with asyncio.timeout(0.5):
+                    await hand.receiver.drain()
+        finally:
+            brokers[7].resume()
+
+
 # ---- the queue changes
 
 

@@ -187,10 +187,17 @@ class FanIn(ABC):
                 if not free:
                     break
         if self._drains:
-            quiet = self.wanted <= self._under_way == 0 or not (self._worth or any(one.busy for one in self._sources))
+            quiet = self.wanted <= self._under_way == 0 or not (
+                self._worth or any(map(self._will_answer, self._sources))
+            )
             for drain, enough in self._drains.items():
                 if not drain.done() and (quiet or enough()):
                     drain.set_result(None)
+
+    def _will_answer(self, source: Source) -> bool:
+        """Whether a partition is being asked, and neither failed the last time nor has been long in answering."""
+        healthy = source.delay_s == core_limits.RECONNECT_DELAY_S_MIN
+        return source.busy and healthy and self._loop.time() - source.asked_s < limits.SLOW_ASK_S
 
     def _start(self, source: Source, most: int) -> None:
         """Ask a partition for so many, or (0) look into it."""
