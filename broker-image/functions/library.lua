@@ -6,6 +6,7 @@ local LAYOUT_VERSION = 2
 
 --@include includes/base.lua
 --@include includes/config.lua
+--@include includes/counters.lua
 --@include includes/state.lua
 --@include includes/messages.lua
 --@include includes/segments.lua

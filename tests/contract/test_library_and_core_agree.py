@@ -227,7 +227,7 @@ def test_the_record_of_what_is_gone_from_a_segment_is_read_by_spark_as_lua_write
 def test_key_names_agree() -> None:
     text = library_text()
     assert (KEYS.state, KEYS.segment(3), KEYS.times(3)) == ("pq:flights", "pq:flights:seg:3", "pq:flights:times:3")
-    for words in ("name_of(':seg:', queue", "name_of(':times:', queue", "queue .. ':segments'", "queue .. ':wake'"):
+    for words in ("queue .. ':seg:'", "queue .. ':times:'", "queue .. ':segments'", "queue .. ':wake'"):
         assert words in text
     assert f"'{DEAD_LETTERS}'" in text
     assert f"'{TRANSFERS}'" in text

@@ -16,7 +16,7 @@ local function operations_in(s, argv, at)
   while at <= #argv do
     local name, target, count = argv[at], argv[at + 1], whole(argv[at + 2], 1, 4000)
     local from, to = at + 3, at + 2 + (count or 0)
-    if target ~= '' and root_of(s.queue) ~= s.queue then target = 'none' end -- a sub-queue has no transfers of its own
+    if target ~= '' and s.root ~= s.queue then target = 'none' end -- a sub-queue has no transfers of its own
     if not count or (name == 'send' and count < 2) or to > #argv or (target ~= '' and target ~= '/$Transfer') or (name ~= 'send' and not TRIPLES_AT[name])
       or #operations == OPERATIONS_MOST
     then

@@ -43,6 +43,7 @@ command('pq_configure', function(queue, argv)
   end
   if #argv > 2 then words.given = 1 end
   put(s, 'config', written_config(words))
+  s.config = config_of(get(s, 'config'))
   s.packed = false -- the counters are written even where all are zero: there is such a queue from now on
   save(s)
   return 1

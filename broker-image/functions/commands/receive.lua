@@ -29,8 +29,17 @@ end
 local function hand_out(s, reply, first, last, deliveries, lock_ms, until_ms, its, room, first_ever, by_place)
   local segment = segment_of(first)
   local bodies = not by_place and bodies_of(s.queue, segment, first, last)
-  local sizes = by_place and sizes_each(sizes_of(s.queue, segment, first, last))
+  local sizes = by_place and sizes_of(s.queue, segment, first, last)
   local all = last - first + 1
+  if sizes then
+    local sum = sum_of(sizes)
+    if sum <= room and sum < RUN_BYTES then -- all of it is one run, as most are
+      reply[#reply + 1] = { lock(s, first, last, deliveries + 1, sum, until_ms, its), first, deliveries + 1,
+        times_of(s.queue, segment, first, last), all }
+      return all, sum
+    end
+    sizes = sizes_each(sizes)
+  end
   local count, total = all, 0
   for i = 1, all do
     local size = sizes and sizes[i] or #bodies[i]
@@ -68,7 +77,7 @@ command('pq_receive', function(queue, argv)
     return refusal('BADCALL', 'pq_receive takes 1..1000 messages, -1..300000 ms, bytes, session and session lock')
   end
   local now, id = now_ms(), argv[4]
-  local s = in_no_session(id, argv[5]) and load_state(queue) or load_state(queue, 's' .. id)
+  local s = kept_state(queue) or in_no_session(id, argv[5]) and load_state(queue) or load_state(queue, 's' .. id)
   sweep(s, now)
   s.work = 0 -- what is handed out has a share of its own: much that is due keeps nobody waiting
   give_back_lapsed(s, now)

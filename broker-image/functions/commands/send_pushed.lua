@@ -23,16 +23,20 @@ end
 
 command('pq_send_pushed', function(queue, argv)
   local sender, sent, fingerprints, id = argv[1], whole(argv[2], 0, 2 ^ 47), argv[3], argv[4]
-  local guess, sizes, now = whole(argv[5], 0, 2 ^ 48), argv[6] or '', now_ms()
+  local guess, sizes, now = tonumber(argv[5]), argv[6] or '', now_ms()
   local count = #sizes / 4
   local lives = argv[7] or ''
-  if not sent or not guess or count < 1 or count > PUSHED_MOST or count ~= floor(count) or (lives ~= '' and #lives ~= count * 6) then
+  if not sent or not guess or guess < 0 or guess % 1 ~= 0 or guess > NEVER or count < 1 or count > PUSHED_MOST or count ~= floor(count) or (lives ~= '' and #lives ~= count * 6) then
     return refusal('BADCALL', 'pq_send_pushed takes sender, number, fingerprints, session, guess, 1..' .. PUSHED_MOST .. ' sizes and times to live')
   end
-  local may, s = pcall(load_state, queue, 'n' .. sender)
-  if not may then
-    take_off_blindly(queue, guess, count)
-    return type(s) == 'table' and s or redis.error_reply(s) -- Redis' pcall gives the words, newer ones a table
+  local s = kept_state(queue)
+  if not s then
+    local may
+    may, s = pcall(load_state, queue, sender ~= '' and 'n' .. sender or nil)
+    if not may then
+      take_off_blindly(queue, guess, count)
+      return type(s) == 'table' and s or redis.error_reply(s) -- Redis' pcall gives the words, newer ones a table
+    end
   end
   local last, letters, no
   if sender ~= '' then
@@ -64,11 +68,7 @@ command('pq_send_pushed', function(queue, argv)
     no, id = may_take_in(s, taken, 1, count, fingerprints)
     if no then return no end
   end
-  local duplicate, new
-  if detects then
-    duplicate, new = duplicates_in(s, now, fingerprints)
-    remember_ids(s, new)
-  end
+  local duplicate = detects and duplicates_in(s, now, fingerprints)
   local first, places = s.tail + 1, EMPTY
   if duplicate then
     local rest
@@ -85,5 +85,6 @@ command('pq_send_pushed', function(queue, argv)
   if sender ~= '' then remember_send(s, now, sender, last, letters, sent) end
   tidy(s)
   save(s)
+  if places == EMPTY then return { first, now } end
   return { first, now, unpack(places) }
 end)

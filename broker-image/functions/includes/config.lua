@@ -64,7 +64,7 @@ end
 -- A lock duration from ARGV; -1 is the queue's own.
 function lock_duration(s, lock_ms)
   if lock_ms >= 0 then return lock_ms end
-  local root = root_of(s.queue)
+  local root = s.root
   if root == s.queue then return s.config.lock_ms end
   return config_of(call('HGET', root, 'config')).lock_ms
 end

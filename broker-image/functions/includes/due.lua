@@ -29,7 +29,7 @@ end
 -- given back; Azure's rule too: what is locked or deferred does not expire meanwhile.
 local function expire_segment(s, now, segment)
   local base, next_at, cut = segment * SEGMENT + 1, NEVER, false
-  local marks = call('GET', expiry_key(s.queue, segment)) or ''
+  local marks = call('GET', names_of(s.queue, segment).expiry) or ''
   each_mark(marks, segment, base, base + SEGMENT - 1, function(first, last, at)
     if at == 0 then return end
     if at > now then

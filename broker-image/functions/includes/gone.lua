@@ -34,7 +34,7 @@ NO_BITS = nil -- none of a segment's
 
 -- What has gone from a segment: bytes, count, bytes of these that are blanked, and the bits of the messages.
 function gone_of(s, segment)
-  local record = get(s, gone_field(segment))
+  local record = get(s, names_of(s.queue, segment).gone)
   if record then
     local bytes, count, blanked = unpack_struct(GONE, record)
     return bytes, count, blanked, sub(record, GONE_SIZE + 1)
@@ -46,7 +46,7 @@ end
 -- The bits of the messages that have gone from a segment, which may have gone altogether.
 function absent_from(s, segment)
   local _, count, _, bits = gone_of(s, segment)
-  if count == 0 and call('EXISTS', segment_key(s.queue, segment)) == 0 then return full_bits(SEGMENT) end
+  if count == 0 and call('EXISTS', names_of(s.queue, segment).list) == 0 then return full_bits(SEGMENT) end
   return bits
 end
 
@@ -64,7 +64,8 @@ end
 
 -- Takes messages first..last (of one segment, all of them still there, `bytes` in all) out for ever.
 function remove(s, segment, first, last, bytes)
-  local field, count = gone_field(segment), last - first + 1
+  local names, count = names_of(s.queue, segment), last - first + 1
+  local field = names.gone
   local record = get(s, field)
   if not record then
     NONE_GONE = NONE_GONE or pack(GONE, 0, 0, 0) .. rep('\0', SEGMENT / 8)
@@ -74,8 +75,8 @@ function remove(s, segment, first, last, bytes)
   s.bytes, s.messages = s.bytes - bytes, s.messages - count
   if count_gone + count == SEGMENT then
     s.waste, s.dead = s.waste - (bytes_gone - blanked), s.dead - count_gone
-    call('UNLINK', segment_key(s.queue, segment), times_key(s.queue, segment), sizes_key(s.queue, segment))
-    if s.timed > 0 and call('UNLINK', expiry_key(s.queue, segment)) == 1 then
+    call('UNLINK', names.list, names.times, names.sizes)
+    if s.timed > 0 and call('UNLINK', names.expiry) == 1 then
       s.timed = s.timed - 1
       not_due(s, 'x' .. segment)
     end
@@ -91,8 +92,8 @@ end
 -- Puts another body in a message's place.
 function rewrite(s, sequence, body, bytes_before)
   local segment = segment_of(sequence)
-  call('LSET', segment_key(s.queue, segment), sequence - segment * SEGMENT - 1, body)
-  call('SETRANGE', sizes_key(s.queue, segment), (sequence - segment * SEGMENT - 1) * 4, pack('<I4', #body))
+  call('LSET', names_of(s.queue, segment).list, sequence - segment * SEGMENT - 1, body)
+  call('SETRANGE', names_of(s.queue, segment).sizes, (sequence - segment * SEGMENT - 1) * 4, pack('<I4', #body))
   s.bytes = s.bytes + #body - bytes_before
 end
 
@@ -105,12 +106,12 @@ local SEGMENTS_LOOKED_AT = 8
 
 local function blank(s, segment)
   local bytes, count, blanked, bits = gone_of(s, segment)
-  local key = segment_key(s.queue, segment)
+  local key = names_of(s.queue, segment).list
   for index = 0, SEGMENT - 1 do
     if bit_is_set(bits, index) then call('LSET', key, index, '') end
   end
   s.waste = s.waste - (bytes - blanked)
-  put(s, gone_field(segment), pack(GONE, bytes, count, bytes) .. bits)
+  put(s, names_of(s.queue, segment).gone, pack(GONE, bytes, count, bytes) .. bits)
 end
 
 function tidy(s)

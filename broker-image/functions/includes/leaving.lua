@@ -47,7 +47,7 @@ end
 -- The least expiry among first..last of one segment, 0 where there is none.
 local function least_expiry(s, first, last)
   local segment, least = segment_of(first), 0
-  local marks = marks_of(expiry_key(s.queue, segment), segment, first, last)
+  local marks = marks_of(names_of(s.queue, segment).expiry, segment, first, last)
   each_mark(marks, segment, first, last, function(_, _, at)
     if at > 0 and (least == 0 or at < least) then least = at end
   end)

@@ -6,9 +6,9 @@
 local OLD_RUN, OLD_RUN_SIZE, OLD_GONE_SIZE = '<I8I8I2I4I8B', 31, 10
 
 local function migrate_sizes(s, segment)
-  local bodies = call('LRANGE', segment_key(s.queue, segment), 0, -1)
+  local bodies = call('LRANGE', names_of(s.queue, segment).list, 0, -1)
   for i = 1, #bodies do bodies[i] = pack('<I4', #bodies[i]) end
-  call('SET', sizes_key(s.queue, segment), table.concat(bodies))
+  call('SET', names_of(s.queue, segment).sizes, table.concat(bodies))
 end
 
 local function migrate_senders(s, now)

@@ -11,42 +11,20 @@ function segment_of(sequence)
   return floor((sequence - 1) / SEGMENT)
 end
 
--- Names with a number in them are made once for a while: to write a number costs as much as a call.
+-- The names of a segment's keys, and of the state field that says what has gone from it, made once for a while: to write a
+-- number costs as much as a call.
 local NAMES_KEPT = 16
 local kept = {}
 
-local function name_of(kind, queue, segment)
-  local slots = kept[kind]
-  if not slots then
-    slots = {}
-    kept[kind] = slots
-  end
-  local slot = slots[segment % NAMES_KEPT]
-  if slot and slot[1] == segment and slot[2] == queue then return slot[3] end
-  local name = queue .. kind .. segment
-  slots[segment % NAMES_KEPT] = { segment, queue, name }
-  return name
-end
-
-function segment_key(queue, segment)
-  return name_of(':seg:', queue, segment)
-end
-
-function times_key(queue, segment)
-  return name_of(':times:', queue, segment)
-end
-
-function sizes_key(queue, segment)
-  return name_of(':sizes:', queue, segment)
-end
-
--- The state field that says what has gone from a segment.
-function gone_field(segment)
-  return name_of('g', '', segment)
-end
-
-function expiry_key(queue, segment)
-  return queue .. ':expiry:' .. segment
+function names_of(queue, segment)
+  local names = kept[segment % NAMES_KEPT]
+  if names and names.segment == segment and names.queue == queue then return names end
+  names = {
+    segment = segment, queue = queue, list = queue .. ':seg:' .. segment, sizes = queue .. ':sizes:' .. segment,
+    times = queue .. ':times:' .. segment, expiry = queue .. ':expiry:' .. segment, gone = 'g' .. segment,
+  }
+  kept[segment % NAMES_KEPT] = names
+  return names
 end
 
 -- Notes the expiries (0: never) of messages from..to of a list that begins at `place` of the tail's segment.
@@ -61,7 +39,7 @@ local function mark_expiries(s, segment, place, expiries, from, to)
     end
   end
   if #marks == 0 then return end
-  local key = expiry_key(s.queue, segment)
+  local key = names_of(s.queue, segment).expiry
   if s.expiring == 0 then
     s.expiring, s.timed = 1, s.timed + 1
     if unpack_struct('<I2', marks[1]) > 0 then table.insert(marks, 1, pack('<I2I6', 0, 0)) end
@@ -82,23 +60,29 @@ function sizes_each(sizes)
   return { unpack_struct(format_of(#sizes / 4), sizes) }
 end
 
--- The sum of packed sizes: eight at a time without a table of them.
+-- The sum of packed sizes: eight, four, two at a time without a table of them.
 function sum_of(sizes)
-  local sum, at = 0, 1
-  while at + 31 <= #sizes do
+  local sum, at, size = 0, 1, #sizes
+  while at + 31 <= size do
     local a, b, c, d, e, f, g, h = unpack_struct('<I4I4I4I4I4I4I4I4', sizes, at)
     sum, at = sum + a + b + c + d + e + f + g + h, at + 32
   end
-  while at <= #sizes do
-    sum, at = sum + unpack_struct('<I4', sizes, at), at + 4
+  if at + 15 <= size then
+    local a, b, c, d = unpack_struct('<I4I4I4I4', sizes, at)
+    sum, at = sum + a + b + c + d, at + 16
   end
+  if at + 7 <= size then
+    local a, b = unpack_struct('<I4I4', sizes, at)
+    sum, at = sum + a + b, at + 8
+  end
+  if at < size then sum = sum + unpack_struct('<I4', sizes, at) end
   return sum
 end
 
 -- The packed sizes of messages first..last of one segment.
 function sizes_of(queue, segment, first, last)
   local base = segment * SEGMENT + 1
-  return call('GETRANGE', sizes_key(queue, segment), digits_of((first - base) * 4), digits_of((last - base) * 4 + 3))
+  return call('GETRANGE', names_of(queue, segment).sizes, digits_of((first - base) * 4), digits_of((last - base) * 4 + 3))
 end
 
 function bytes_of(queue, segment, first, last)
@@ -113,10 +97,10 @@ local function note(s, segment, place, at, sizes, bytes, expiries, from, to)
     s.expiry_mark, s.expiring = 0, 0
   end
   if place == 0 or s.marked ~= at then
-    call(place == 0 and 'SET' or 'APPEND', times_key(queue, segment), pack('<I2I6', place, at))
+    call(place == 0 and 'SET' or 'APPEND', names_of(queue, segment).times, pack('<I2I6', place, at))
     s.marked = at
   end
-  call('SETRANGE', sizes_key(queue, segment), digits_of(place * 4), sizes)
+  call('SETRANGE', names_of(queue, segment).sizes, digits_of(place * 4), sizes)
   if expiries or s.expiry_mark ~= 0 then mark_expiries(s, segment, place, expiries, from, to) end
   local count = to - from + 1
   s.bytes, s.messages, s.tail = s.bytes + bytes, s.messages + count, s.tail + count
@@ -124,7 +108,7 @@ end
 
 -- Leaves a segment's list as it was before somebody's bodies came to it that no call has taken in.
 local function clear_away(s, segment, place)
-  local key = segment_key(s.queue, segment)
+  local key = names_of(s.queue, segment).list
   if place == 0 then call('UNLINK', key) else call('LTRIM', key, 0, place - 1) end
 end
 
@@ -135,7 +119,7 @@ function append(s, at, list, from, to, expiries)
     local place = s.tail % SEGMENT
     local segment = (s.tail - place) / SEGMENT
     local last = min(to, i + SEGMENT - place - 1)
-    local key, bytes, sizes, length = segment_key(s.queue, segment), #list[i], nil, nil
+    local key, bytes, sizes, length = names_of(s.queue, segment).list, #list[i], nil, nil
     if i == last then
       sizes = pack('<I4', bytes)
       length = call('RPUSH', key, list[i])
@@ -171,7 +155,7 @@ end
 
 -- The same where nothing is known of the queue but that this library must not touch it.
 function take_off_blindly(queue, guess, count)
-  each_piece(guess, count, function(segment, _, from, to) call('RPOP', segment_key(queue, segment), to - from + 1) end)
+  each_piece(guess, count, function(segment, _, from, to) call('RPOP', names_of(queue, segment).list, to - from + 1) end)
 end
 
 -- Takes `count` bodies off again that were pushed as if the tail were `guess`, and whatever else does not belong there;
@@ -179,7 +163,7 @@ end
 function take_off(s, guess, count)
   local list = {}
   each_piece(guess, count, function(segment, _, from, to)
-    local bodies = call('RPOP', segment_key(s.queue, segment), to - from + 1) or EMPTY
+    local bodies = call('RPOP', names_of(s.queue, segment).list, to - from + 1) or EMPTY
     for i = #bodies, 1, -1 do list[#list + 1] = bodies[i] end
     local place, stays = s.tail % SEGMENT, 0
     if segment == (s.tail - place) / SEGMENT then
@@ -199,12 +183,12 @@ function append_pushed(s, at, guess, count, sizes, bytes, expiries)
   local place = guess % SEGMENT
   if guess == s.tail and place + count <= SEGMENT then -- all in one segment, as most are
     local segment = (guess - place) / SEGMENT
-    if call('LLEN', segment_key(s.queue, segment)) ~= place + count then return take_off(s, guess, count) end
+    if call('LLEN', names_of(s.queue, segment).list) ~= place + count then return take_off(s, guess, count) end
     note(s, segment, place, at, sizes, bytes, expiries, 1, count)
     return
   end
   local in_place = guess == s.tail and each_piece(guess, count, function(segment, place, from, to)
-    return call('LLEN', segment_key(s.queue, segment)) == place + to - from + 1
+    return call('LLEN', names_of(s.queue, segment).list) == place + to - from + 1
   end)
   if not in_place then return take_off(s, guess, count) end
   each_piece(guess, count, function(segment, start, from, to)
@@ -218,6 +202,7 @@ function marks_of(key, segment, first, last)
   local marks = call('GET', key) or ''
   if #marks == 8 then return marks end
   local from, to = first - segment * SEGMENT - 1, last - segment * SEGMENT - 1
+  if #marks > 8 and unpack_struct('<I2', marks, #marks - 7) <= from then return sub(marks, -8) end
   local low, high = 0, #marks / 8 - 1
   while low < high do -- the last mark at or before `from`
     local middle = floor((low + high + 1) / 2)
@@ -229,7 +214,7 @@ function marks_of(key, segment, first, last)
 end
 
 function times_of(queue, segment, first, last)
-  return marks_of(times_key(queue, segment), segment, first, last)
+  return marks_of(names_of(queue, segment).times, segment, first, last)
 end
 
 -- Calls part(first, last, value) for the parts of first..last that have one mark.
@@ -245,8 +230,8 @@ end
 
 function bodies_of(queue, segment, first, last)
   local base = segment * SEGMENT + 1
-  if first == last then return { call('LINDEX', segment_key(queue, segment), digits_of(first - base)) } end
-  return call('LRANGE', segment_key(queue, segment), digits_of(first - base), digits_of(last - base))
+  if first == last then return { call('LINDEX', names_of(queue, segment).list, digits_of(first - base)) } end
+  return call('LRANGE', names_of(queue, segment).list, digits_of(first - base), digits_of(last - base))
 end
 
 -- How many messages make up about `bytes`, by the mean size of what is stored.

@@ -35,7 +35,10 @@ function session_of(s, id)
   local its = s.its_sessions[id]
   if its then return its end
   local record = get(s, 's' .. id)
-  if record then
+  its = s.known[id]
+  if record and its and its.record == record then -- as the last command that asked for it has left it
+    its.runs_held = false
+  elseif record then
     local lock, until_ms, taken, count, holes, chunks, state_bytes, held_size, front_size = unpack_struct(SESSION, record)
     its = setmetatable({
       id = id, lock = lock, until_ms = until_ms, taken = taken, count = count, holes = holes, chunks = chunks,
@@ -45,7 +48,7 @@ function session_of(s, id)
     its = { id = id, lock = 0, until_ms = 0, taken = 0, count = 0, holes = 0, chunks = 0, state_bytes = 0, held_size = 0,
       front = '', back = '', record = false, was_ready = false, back_again = false, score = false, runs_held = false }
   end
-  s.its_sessions[id] = its
+  s.its_sessions[id], s.known[id] = its, its
   return its
 end
 
@@ -210,7 +213,8 @@ local function finish_session(s, its)
   end
   local record = pack(SESSION, its.lock, its.until_ms, its.taken, its.count, its.holes, its.chunks, its.state_bytes,
     its.held_size, #its.front) .. its.front .. its.back
-  if record ~= its.record then put(s, 's' .. its.id, record) end
+  if record == its.record then return end
+  put(s, 's' .. its.id, record)
   local score = session_score(its.lock, its.held_size, its.count, its.front, its.back)
   if not its.record then s.sessions = s.sessions + 1 end
   if score ~= its.score then call('ZADD', s.queue .. ':sessions', text(score), its.id) end

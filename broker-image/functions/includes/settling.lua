@@ -4,10 +4,13 @@
 function begin_settling(queue, argv, now, from)
   local bad = bad_triples(argv, from, #argv)
   if bad then return nil, bad end
-  local run, gone = 'r' .. (argv[from] or ''), argv[from] and gone_field(segment_of(argv[from + 1]))
-  if in_no_session(argv[1], argv[2]) then return load_state(queue, run, gone), nil end
-  local s = load_state(queue, run, gone, 's' .. argv[1])
-  local its, no = held_session(s, now, argv[1], argv[2])
+  local s, id, outside = kept_state(queue), argv[1], in_no_session(argv[1], argv[2])
+  if not s then
+    local run, gone = 'r' .. (argv[from] or ''), argv[from] and names_of(queue, segment_of(argv[from + 1])).gone
+    if outside then s = load_state(queue, run, gone) else s = load_state(queue, run, gone, 's' .. id) end
+  end
+  if outside then return s, nil end
+  local its, no = held_session(s, now, id, argv[2])
   if no then return nil, no end
   return s, its
 end

@@ -1,7 +1,7 @@
 -- The state hash of a queue, `<queue>`: read in one call when a command begins, written in one when it ends.
 --
---   c                 the counters, packed: COUNTERS of every day, and behind them MORE_COUNTERS where one of those is not 0
---   k                 RARE_COUNTERS
+--   c                 the counters of every day, packed (counters.lua)
+--   k                 the rare ones
 --   config            what pq_configure was told (config.lua)
 --   r<run>            a run (runs.lua)
 --   g<segment>        what has gone from a segment (gone.lua)
@@ -9,57 +9,15 @@
 --   s<session>        a session (sessions.lua)
 --   n<sender>         the last sends of a sender (senders.lua)
 --
--- The counters: tail, the sequence number of the last message stored; head, of the last one handed out for the first time;
--- holes, how many beyond head are gone or scheduled; messages stored and their bytes; how many of them are locked, claimed,
--- deferred, scheduled; waste and dead, bytes and messages gone from segments that are still there; run, the number of the last run; runs alive, and
--- how many of these are returned; swept, up to which run locks have been looked at; fifo_until, the last expiry among the
--- locks that expire in the order of their runs; due, no work falls due before it; marked, the last enqueued-time mark;
--- expiry_mark, the last expiry in the tail's segment, and expiring, whether it has any; timed, segments with expiries;
--- side_charge, what the rare counters add to the charge.
--- Rare: sessions, how many are locked, and the bytes of their states; ids..., the two generations of message ids
--- (duplicates.lua); tidied, the segment tidied last; sub_bytes and sub_charge, of its sub-queues.
-
-local COUNTERS = '<B' .. 'I6I6I6I6I6I6I6I6I6I6I6I6I6I6'
-local COUNTERS_SIZE = 85
-local MORE_COUNTERS = '<' .. 'I6I6I6I6I6I6I6I6' -- behind them, where any of these is not 0: to be written and read they cost, too
-local RARE_COUNTERS = '<' .. 'I6I6I6I6I6I6I6I6I6I6I6'
 local VALUES_A_CALL = 4000 -- even; Lua unpacks just under 8000
-local RARE_NAMES = { 'sessions', 'sessions_locked', 'state_bytes', 'ids', 'ids_start', 'ids_count',
-  'ids_before', 'ids_before_count', 'tidied', 'sub_bytes', 'sub_charge' }
-local FRESH, RARELY -- the counters of a queue that holds nothing; loads the rare ones when one of them is asked for
+local COMMANDS_KEPT = 512 -- then all fields are forgotten, so that they stay few
 
-local function prepare()
-  FRESH = pack(COUNTERS, LAYOUT_VERSION, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NEVER, 0, 0)
-  RARELY = { __index = function(s, name)
-    if s.rarely ~= false then return nil end
-    local rare = get(s, 'k')
-    s.rare, s.rarely = rare, true
-    if rare then
-      s.sessions, s.sessions_locked, s.state_bytes, s.ids, s.ids_start, s.ids_count, s.ids_before,
-      s.ids_before_count, s.tidied, s.sub_bytes, s.sub_charge
-        = unpack_struct(RARE_COUNTERS, rare)
-    else
-      s.sessions, s.sessions_locked, s.state_bytes, s.ids, s.ids_start, s.ids_count, s.ids_before,
-      s.ids_before_count, s.tidied, s.sub_bytes, s.sub_charge
-        = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
-    end
-    return rawget(s, name)
-  end }
-end
-
--- The state that a command reads first is kept for the next one, which fills it anew; where nobody else has written meanwhile
--- (`intact` is what this library has written last) its counters are what they should be.
+-- The state that a command reads first is kept for the next one: where nobody else has written meanwhile (`intact` is what this
+-- library has written last, and all of it through KEPT) its counters and fields are what they should be.
 local KEPT
 
-local function new_state()
-  return setmetatable({ taken = false, intact = false, rarely = false, rare = false }, RARELY)
-end
-
 function begin_command()
-  if not KEPT then
-    prepare()
-    KEPT = new_state()
-  end
+  KEPT = KEPT or new_state()
   KEPT.taken = false
 end
 
@@ -74,32 +32,33 @@ function check_layout(queue)
   if packed and byte(packed) ~= LAYOUT_VERSION then too_new(packed) end
 end
 
-local function unpack_counters(s, packed)
-  local _
-  _,
-  s.tail, s.head, s.messages, s.bytes, s.locked, s.waste, s.dead, s.run, s.runs, s.swept, s.fifo_until, s.due, s.marked,
-  s.side_charge
-    = unpack_struct(COUNTERS, packed)
-  if #packed > COUNTERS_SIZE then
-    s.holes, s.claimed, s.deferred, s.scheduled, s.returned, s.expiry_mark, s.expiring, s.timed
-      = unpack_struct(MORE_COUNTERS, packed, COUNTERS_SIZE + 1)
-  else
-    s.holes, s.claimed, s.deferred, s.scheduled, s.returned, s.expiry_mark, s.expiring, s.timed = 0, 0, 0, 0, 0, 0, 0, 0
-  end
+local function begin_with(s)
+  if s.rarely and not s.rare_changed then forget_rare(s) end
+  s.was_ready, s.was_due = s.messages - s.locked - s.claimed - s.deferred - s.scheduled, s.due
+  s.work, s.subs, s.its_sessions, s.more, s.rare_changed = 0, false, false, false, false
 end
 
-local function packed_counters(s)
-  local packed = pack(COUNTERS, LAYOUT_VERSION,
-    s.tail, s.head, s.messages, s.bytes, s.locked, s.waste, s.dead, s.run, s.runs, s.swept, s.fifo_until, s.due, s.marked,
-    s.side_charge)
-  local holes, claimed, deferred, scheduled = s.holes, s.claimed, s.deferred, s.scheduled
-  local returned, expiry_mark, expiring, timed = s.returned, s.expiry_mark, s.expiring, s.timed
-  if holes + claimed + deferred + scheduled + returned + expiry_mark + expiring + timed == 0 then return packed end
-  return packed .. pack(MORE_COUNTERS, holes, claimed, deferred, scheduled, returned, expiry_mark, expiring, timed)
+-- The kept state, where it is this queue's and fits; nil where it must be loaded.
+function kept_state(queue)
+  local s = KEPT
+  if s.queue ~= queue or not s.intact or s.taken then return nil end
+  local packed = call('HGET', queue, 'c')
+  local fits = packed == s.intact
+  s.intact = false -- until it is written
+  if not fits then return nil end
+  s.taken, s.packed = true, packed
+  s.uses = s.uses + 1
+  if next(s.changed) or s.uses == COMMANDS_KEPT then -- what a command put after it had saved is not what is stored
+    s.changed, s.value, s.known, s.uses, s.rare_changed = {}, {}, {}, 0, false
+  end
+  begin_with(s)
+  return s
 end
 
 -- The state, with up to three fields that the caller will ask for.
 function load_state(queue, one, two, three)
+  local s = kept_state(queue)
+  if s then return s end
   local values
   if not one then
     values = call('HMGET', queue, 'c', 'config')
@@ -115,40 +74,16 @@ function load_state(queue, one, two, three)
     if call('EXISTS', queue) == 1 and migrate(queue, FRESH) then return load_state(queue, one, two, three) end
     packed = FRESH
   end
-  local s = KEPT.taken and new_state() or KEPT
-  s.taken = true
-  local fits = s.intact == packed and s.queue == queue
-  s.intact = false -- until it is written
-  if not fits then
-    if byte(packed) ~= LAYOUT_VERSION then too_new(packed) end
-    unpack_counters(s, packed)
-    s.changed = {}
-  elseif next(s.changed) then
-    s.changed = {} -- what an earlier command put after it had saved: its values are not here, and nothing of it may be written
-  end
-  if s.rarely then
-    for i = 1, #RARE_NAMES do s[RARE_NAMES[i]] = nil end
-  end
-  s.queue, s.packed, s.config = queue, packed, config_of(values[2])
+  s = KEPT.taken and new_state() or KEPT
+  s.taken, s.intact = true, false
+  if byte(packed) ~= LAYOUT_VERSION then too_new(packed) end
+  unpack_counters(s, packed)
+  s.queue, s.root, s.packed, s.config = queue, root_of(queue), packed, config_of(values[2])
+  s.changed, s.known, s.uses = {}, {}, 0
   s.value = { [one or 0] = values[3], [two or 1] = values[4], [three or 2] = values[5] }
-  s.was_ready, s.was_due = s.messages - s.locked - s.claimed - s.deferred - s.scheduled, s.due
-  s.work, s.subs, s.its_sessions, s.more, s.rarely = 0, false, false, false, false
+  s.rare_changed = false
+  begin_with(s)
   return s
-end
-
--- What a partition's memory is charged with, in bytes: an upper bound of what it takes. Measured by benchmarks/broker_memory.py.
-local CHARGE = { message = 48, dead = 32, run = 200, parked = 16, session = 544, id = 112 }
-
--- Writes the rare counters where they were asked for and have changed.
-local function put_rare(s)
-  if not s.rarely then return end
-  local rare = pack(RARE_COUNTERS,
-    s.sessions, s.sessions_locked, s.state_bytes, s.ids, s.ids_start, s.ids_count, s.ids_before, s.ids_before_count,
-    s.tidied, s.sub_bytes, s.sub_charge)
-  if rare == s.rare then return end
-  s.side_charge = s.sub_charge + s.state_bytes + CHARGE.session * s.sessions + CHARGE.id * (s.ids_count + s.ids_before_count)
-  s.rare = rare
-  put(s, 'k', rare)
 end
 
 -- A field's value, or false.
@@ -207,29 +142,11 @@ function sub_queue(s, suffix)
   return its
 end
 
--- The charge of a queue, without its sub-queues and what else is rare.
-local function the_charge(s)
-  return s.bytes + s.waste + CHARGE.message * s.messages + CHARGE.dead * s.dead + CHARGE.run * s.runs
-    + CHARGE.parked * (s.deferred + s.scheduled)
-end
-
-function charge_of(s)
-  put_rare(s)
-  return the_charge(s) + s.side_charge
-end
-
--- What storing messages adds to the charge.
-function charge_for(bytes, messages)
-  return bytes + CHARGE.message * messages
-end
-
 -- ---- writing
-
-local FIELDS = {} -- what one HSET says: as long as the longest so far
 
 function write_fields(s)
   put_rare(s)
-  local fields, n, dead = FIELDS, 0, nil
+  local fields, n, dead, deads = s.fields, 0, nil, nil
   local queue, packed, value, changed = s.queue, packed_counters(s), s.value, s.changed
   if packed ~= s.packed then
     fields[1], fields[2], n = 'c', packed, 2
@@ -240,18 +157,29 @@ function write_fields(s)
       fields[n + 1], fields[n + 2] = name, written
       n = n + 2
     else
-      dead = dead or {}
-      dead[#dead + 1] = name
+      value[name] = nil
+      if dead then
+        deads = deads or { dead }
+        deads[#deads + 1] = name
+      end
+      dead = name
     end
     changed[name] = nil
   end
-  if n == 4 then
+  if n == 2 then
+    call('HSET', queue, fields[1], fields[2])
+  elseif n == 4 then
     call('HSET', queue, fields[1], fields[2], fields[3], fields[4])
   else
     for i = 1, n, VALUES_A_CALL do call('HSET', queue, unpack(fields, i, min(n, i + VALUES_A_CALL - 1))) end
   end
-  for i = 1, dead and #dead or 0, VALUES_A_CALL do call('HDEL', queue, unpack(dead, i, min(#dead, i + VALUES_A_CALL - 1))) end
+  if deads then
+    for i = 1, #deads, VALUES_A_CALL do call('HDEL', queue, unpack(deads, i, min(#deads, i + VALUES_A_CALL - 1))) end
+  elseif dead then
+    call('HDEL', queue, dead)
+  end
   s.packed, s.intact = packed, packed
+  if s ~= KEPT and queue == KEPT.queue then KEPT.intact = false end
 end
 
 -- Writes a queue and its sub-queues; returns by how much their bytes and their charge have grown.
@@ -266,7 +194,7 @@ local function write(s)
       sub_bytes, sub_charge = sub_bytes + more_bytes, sub_charge + more_charge
     end
   end
-  if root_of(s.queue) == s.queue then
+  if s.root == s.queue then
     s.sub_bytes, s.sub_charge = s.sub_bytes + sub_bytes, s.sub_charge + sub_charge
   end
   if s.its_sessions then finish_sessions(s) end
@@ -280,7 +208,7 @@ end
 
 -- Ends a command that may have changed something.
 function save(s)
-  local root = root_of(s.queue)
+  local root = s.root
   if root == s.queue and not s.subs then
     if s.its_sessions then finish_sessions(s) end
     write_fields(s)

@@ -24,7 +24,7 @@ end
 -- `at_once`: what was scheduled has come by now.
 function store(s, now, list, from, to, id, at_once)
   local first, ttl_ms, timed = s.tail + 1, s.config.ttl_ms, false
-  for i = from, root_of(s.queue) == s.queue and to or 0 do -- a sub-queue keeps both for where the message goes from there
+  for i = from, s.root == s.queue and to or 0 do -- a sub-queue keeps both for where the message goes from there
     if TIMED[byte(list[i], 2) or 0] then
       timed = true
       break
@@ -63,7 +63,7 @@ end
 
 -- Whether `count` messages of `bytes` in all find room: nil, or a refusal. Sub-queues share their queue's quota.
 function no_room(s, bytes, count)
-  local root = root_of(s.queue)
+  local root = s.root
   local of = root == s.queue and s or load_state(root)
   local quota = of.config.quota_bytes
   if quota == 0 or charge_of(of) + charge_for(bytes, count) <= quota then return nil end
@@ -107,8 +107,7 @@ end
 -- Stores argv[from..to], which may be taken in, but for duplicates; returns the reply.
 function take_in(s, now, argv, from, to, fingerprints, id)
   if s.config.dedupe_ms == 0 then return { store(s, now, argv, from, to, id), now } end
-  local duplicate, new = duplicates_in(s, now, fingerprints)
-  remember_ids(s, new)
+  local duplicate = duplicates_in(s, now, fingerprints)
   if not duplicate then return { store(s, now, argv, from, to, id), now } end
   local rest, places = without_duplicates(argv, from, to, duplicate)
   return { #rest > 0 and store(s, now, rest, 1, #rest, id) or 0, now, unpack(places) }
