@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
 	"time"
@@ -105,13 +106,17 @@ func (p *Partitioned) Publish(connection, messages int) error {
 				return err
 			}
 		}
+		first := int64(0)
 		if sent.replies > 1 {
-			reply = reply.items[len(reply.items)-1]
+			if text := reply.items[len(reply.items)-1].text; len(text) >= 8 {
+				first = int64(binary.LittleEndian.Uint64(text))
+			}
+		} else if len(reply.items) > 0 {
+			first = reply.items[0].number
 		}
-		if len(reply.items) < 2 || reply.items[0].number < 1 {
+		if first < 1 {
 			return errors.New("a send gave no sequence number")
 		}
-		first := reply.items[0].number
 		if first > sent.guess+1 {
 			c.plain = sendsAfterAWrongGuess
 		}
@@ -148,8 +153,8 @@ func (c *respConnection) push(guess int64, batch int, body []byte) int {
 	for range batch {
 		sizes = binary.LittleEndian.AppendUint32(sizes, uint32(len(body)))
 	}
-	c.begin(10)
-	c.words("FCALL", "pq_send_pushed", "1", c.queue, "", "0", "", "", decimal(guess))
+	c.begin(6)
+	c.words("FCALL", "pq_send_pushed", "1", c.queue, decimal(guess))
 	c.word(sizes)
 	c.begin(1)
 	c.words("EXEC")
@@ -251,13 +256,20 @@ func (c *consumer) asks() bool {
 func (c *consumer) received(its expected, reply value) {
 	var held [][3]int64
 	messages := 0
-	for _, run := range reply.items[3:] {
-		count := int64(len(run.items[4].items))
-		if c.past(its.messages) {
-			count = run.items[4].number
-		}
-		held = append(held, [3]int64{run.items[0].number, run.items[1].number, run.items[1].number + count - 1})
+	hold := func(lock, first, count int64) {
+		held = append(held, [3]int64{lock, first, first + count - 1})
 		messages += int(count)
+	}
+	if c.past(its.messages) {
+		for text := reply.text[3*8:]; len(text) > 0; { // lock, first; deliveries, messages, bytes of marks; marks
+			lock, first := binary.LittleEndian.Uint64(text), binary.LittleEndian.Uint64(text[8:])
+			hold(int64(lock), int64(first), int64(binary.LittleEndian.Uint32(text[20:])))
+			text = text[28+binary.LittleEndian.Uint32(text[24:]):]
+		}
+	} else {
+		for _, run := range reply.items[3:] {
+			hold(run.items[0].number, run.items[1].number, int64(len(run.items[4].items)))
+		}
 	}
 	c.free += its.messages - messages
 	c.left.Take(messages)
@@ -306,6 +318,7 @@ func (c *consumer) complete(held [][3]int64) {
 
 type value struct {
 	number int64
+	text   []byte
 	items  []value
 }
 
@@ -342,11 +355,17 @@ func (c *respConnection) reply() (value, error) {
 			return value{}, err
 		}
 	}
-	return c.read()
+	return c.read(textMost)
 }
 
-// read takes one reply; texts are passed over.
-func (c *respConnection) read() (value, error) {
+// What of a text is looked at: all of a reply that is one, and of what stands in a list the answer to a send; bodies are more.
+const (
+	textMost       = 1 << 20
+	textInListMost = 1 << 6
+)
+
+// read takes one reply; of a text at most so much, the rest is passed over.
+func (c *respConnection) read(most int64) (value, error) {
 	line, err := c.in.ReadSlice('\n')
 	if err != nil {
 		return value{}, err
@@ -366,14 +385,18 @@ func (c *respConnection) read() (value, error) {
 	case ':':
 		return value{number: number}, nil
 	case '$':
-		if number >= 0 {
-			_, err = c.in.Discard(int(number) + len("\r\n"))
+		if number < 0 {
+			return value{}, nil
 		}
-		return value{}, err
+		text := make([]byte, min(number, most))
+		if _, err = io.ReadFull(c.in, text); err == nil {
+			_, err = c.in.Discard(int(number) - len(text) + len("\r\n"))
+		}
+		return value{text: text}, err
 	case '*':
 		items := make([]value, max(number, 0))
 		for i := range items {
-			if items[i], err = c.read(); err != nil {
+			if items[i], err = c.read(textInListMost); err != nil {
 				return value{}, err
 			}
 		}

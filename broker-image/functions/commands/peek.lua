@@ -68,7 +68,7 @@ command('pq_peek', function(queue, argv)
         local function show()
           if #fitting == 0 then return end
           reply[#reply + 1] = { run_first, state, deliveries,
-            times_of(queue, segment, run_first, run_first + #fitting - 1), fitting }
+            times_of(s, segment, run_first, run_first + #fitting - 1), fitting }
           fitting = {}
         end
         for j = 1, #bodies do

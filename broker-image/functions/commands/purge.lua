@@ -7,7 +7,7 @@
 -- The last of first..last of one segment before which, and itself, all were enqueued before a time.
 local function last_before(s, segment, first, last, time)
   local stop = last
-  each_mark(times_of(s.queue, segment, first, last), segment, first, last, function(from, _, at)
+  each_mark(times_of(s, segment, first, last), segment, first, last, function(from, _, at)
     if at >= time then stop = min(stop, from - 1) end
   end)
   return stop

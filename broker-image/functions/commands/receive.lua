@@ -4,14 +4,21 @@
 --        first message comes whatever its size), session and the number of its lock ('' and 0 outside of a session), and
 --        'places' where the caller fetches the bodies itself, past Lua (not with receive-and-delete)
 -- REPLY  {now in ms, locked until in ms (0: deleted), ask again, run, run, ...}
---        run = {number of the lock, first sequence number, delivery count, enqueued-time marks, {message, message, ...}}; with
---        'places' the last is their number: LRANGE gives them for as long as the lock lasts
+--        run = {number of the lock, first sequence number, delivery count, enqueued-time marks, {message, message, ...}}
+--        with 'places' one text, little-endian, as lists in lists cost more to hand over: now, locked until, ask again (i64
+--        each), then for each run its lock, first (u64), delivery count, messages, bytes of marks (u32), and the marks. LRANGE
+--        gives the messages for as long as the lock lasts
 --        ask again: the time (ms) from which asking again is worthwhile without being woken; not after now: at once, this
 --        call did a bounded part; -1: nothing waits for its time
 -- ERROR  DISABLED · SESSIONREQUIRED  the queue has sessions · NOSESSIONS  it has none · SESSIONLOCKLOST
 --        LOCKSFULL  receivers hold more locks than there is room for
 local RECEIVE_BYTES = 4194304 -- a reply ends with what reaches it: some ten milliseconds' work
+local ANSWER, PLACE = '<i8i8i8', '<I8I8I4I4I4'
 local RUN_BYTES = 1048576 -- a run of more is cut, so that whatever becomes of it is not much work at once
+
+local function place(id, first, deliveries, count, times)
+  return pack(PLACE, id, first, deliveries, count, #times) .. times
+end
 
 -- Messages that were taken and are not handed out after all.
 local function put_back(s, first, last, deliveries, its)
@@ -34,8 +41,8 @@ local function hand_out(s, reply, first, last, deliveries, lock_ms, until_ms, it
   if sizes then
     local sum = sum_of(sizes)
     if sum <= room and sum < RUN_BYTES then -- all of it is one run, as most are
-      reply[#reply + 1] = { lock(s, first, last, deliveries + 1, sum, until_ms, its), first, deliveries + 1,
-        times_of(s.queue, segment, first, last), all }
+      local id = lock(s, first, last, deliveries + 1, sum, until_ms, its)
+      reply[#reply + 1] = place(id, first, deliveries + 1, all, times_of(s, segment, first, last))
       return all, sum
     end
     sizes = sizes_each(sizes)
@@ -56,14 +63,15 @@ local function hand_out(s, reply, first, last, deliveries, lock_ms, until_ms, it
     bytes = bytes + (sizes and sizes[i] or #bodies[i])
     if bytes >= RUN_BYTES or i == count then
       local part, start, stop, id = bodies, first + from - 1, first + i - 1, 0
-      if by_place then part = i - from + 1 elseif from > 1 or i < all then part = { unpack(bodies, from, i) } end
-      local times = times_of(s.queue, segment, start, stop) -- before it may go
+      if not by_place and (from > 1 or i < all) then part = { unpack(bodies, from, i) } end
+      local times = times_of(s, segment, start, stop) -- before it may go
       if lock_ms > 0 then
         id = lock(s, start, stop, deliveries + 1, bytes, until_ms, its)
       else
         remove(s, segment, start, stop, bytes)
       end
-      reply[#reply + 1] = { id, start, deliveries + 1, times, part }
+      reply[#reply + 1] = by_place and place(id, start, deliveries + 1, i - from + 1, times)
+        or { id, start, deliveries + 1, times, part }
       bytes, from = 0, i + 1
     end
   end
@@ -109,5 +117,6 @@ command('pq_receive', function(queue, argv)
   tidy(s)
   reply[3] = ask_again(s, now)
   save(s)
-  return reply
+  if not by_place then return reply end
+  return pack(ANSWER, now, until_ms, reply[3]) .. table.concat(reply, '', 4)
 end, FREES)

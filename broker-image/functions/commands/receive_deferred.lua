@@ -45,7 +45,7 @@ command('pq_receive_deferred', function(queue, argv)
     local sequence = tonumber(argv[i])
     local segment, deliveries, id = segment_of(sequence), undefer(s, sequence), 0
     local bodies = bodies_of(s.queue, segment, sequence, sequence)
-    local times = times_of(s.queue, segment, sequence, sequence)
+    local times = times_of(s, segment, sequence, sequence)
     if lock_ms > 0 then
       id = lock(s, sequence, sequence, deliveries + 1, #bodies[1], until_ms, its, true)
     else

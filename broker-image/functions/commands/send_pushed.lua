@@ -3,11 +3,14 @@
 -- It is pq_send for larger batches: bodies that pass through Lua cost three times as much. Where the places are follows from
 -- the caller's guess of the last sequence number; a wrong one only costs time. None of the messages has a schedule.
 -- KEYS   queue
--- ARGV   sender, number, fingerprints as in pq_send, session (of all of them; '' where that is its id, or none), guess, sizes (u32 little-endian each),
---        times to live ('' none; ms, u48 little-endian each, 0 where a message has none of its own)
--- REPLY  as pq_send. Where nothing is stored, the bodies are taken off the list again
+-- ARGV   guess, sizes (u32 little-endian each); then, each '' where there is none, and all left out from where no more comes:
+--        session (of all of them; '' also where that is its id), times to live (ms, u48 little-endian each, 0 where a message
+--        has none of its own), and fingerprints, sender, number as in pq_send
+-- REPLY  as pq_send, but one text, which costs less to hand over: first, enqueued time (u64 little-endian), then the place of
+--        each duplicate (u32). Where nothing is stored, the bodies are taken off the list again
 -- ERROR  as pq_send: SENDFORGOTTEN · QUOTA · DISABLED · SESSIONREQUIRED
 local PUSHED_MOST = 1024
+local ANSWER = '<I8I8'
 
 -- When each message expires (0: never), nil where none does.
 local function expiries_of(now, ttl_ms, lives, count)
@@ -22,12 +25,14 @@ local function expiries_of(now, ttl_ms, lives, count)
 end
 
 command('pq_send_pushed', function(queue, argv)
-  local sender, sent, fingerprints, id = argv[1], whole(argv[2], 0, 2 ^ 47), argv[3], argv[4]
-  local guess, sizes, now = tonumber(argv[5]), argv[6] or '', now_ms()
-  local count = #sizes / 4
-  local lives = argv[7] or ''
-  if not sent or not guess or guess < 0 or guess % 1 ~= 0 or guess > NEVER or count < 1 or count > PUSHED_MOST or count ~= floor(count) or (lives ~= '' and #lives ~= count * 6) then
-    return refusal('BADCALL', 'pq_send_pushed takes sender, number, fingerprints, session, guess, 1..' .. PUSHED_MOST .. ' sizes and times to live')
+  local guess, sizes, id, lives = tonumber(argv[1]), argv[2] or '', argv[3] or '', argv[4] or ''
+  local fingerprints, sender, sent = argv[5] or '', argv[6] or '', whole(argv[7] or '0', 0, 2 ^ 47)
+  local count, now = #sizes / 4, now_ms()
+  if not sent or not guess or guess < 0 or guess % 1 ~= 0 or guess > NEVER or count < 1 or count > PUSHED_MOST or count % 1 ~= 0
+    or (lives ~= '' and #lives ~= count * 6)
+  then
+    return refusal('BADCALL', 'pq_send_pushed takes a guess, 1..' .. PUSHED_MOST
+      .. ' sizes, session, times to live, fingerprints, sender and number')
   end
   local s = kept_state(queue)
   if not s then
@@ -44,7 +49,7 @@ command('pq_send_pushed', function(queue, argv)
     local outcome = outcome_of(last, letters, sent)
     if outcome == 'stored' then
       take_off(s, guess, count)
-      return { 0, 0 }
+      return pack(ANSWER, 0, 0)
     end
     if outcome == 'forgotten' then
       no = refusal('SENDFORGOTTEN', 'send ' .. sent .. ' is too old to tell whether it was stored')
@@ -85,6 +90,7 @@ command('pq_send_pushed', function(queue, argv)
   if sender ~= '' then remember_send(s, now, sender, last, letters, sent) end
   tidy(s)
   save(s)
-  if places == EMPTY then return { first, now } end
-  return { first, now, unpack(places) }
+  local reply = pack(ANSWER, first, now)
+  for i = 1, #places do reply = reply .. pack('<I4', places[i]) end
+  return reply
 end)

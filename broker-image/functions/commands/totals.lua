@@ -13,7 +13,7 @@ local function oldest_of(s)
   local _, _, _, gone = gone_of(s, segment)
   local sequence = segment * SEGMENT + 1
   while bit_is_set(gone, (sequence - 1) % SEGMENT) do sequence = sequence + 1 end
-  local _, at = unpack_struct('<I2I6', times_of(s.queue, segment, sequence, sequence))
+  local _, at = unpack_struct('<I2I6', times_of(s, segment, sequence, sequence))
   return at
 end
 

@@ -14,7 +14,7 @@ end
 -- Moves first..last of one segment, which nobody holds any more, to another queue's tail; `turn` makes the new body.
 local function move(s, to, first, last, turn)
   local segment = segment_of(first)
-  local bodies, times, bytes = bodies_of(s.queue, segment, first, last), times_of(s.queue, segment, first, last), 0
+  local bodies, times, bytes = bodies_of(s.queue, segment, first, last), times_of(s, segment, first, last), 0
   for i = 1, #bodies do
     bytes = bytes + #bodies[i]
     bodies[i] = turn(bodies[i], first + i - 1)
@@ -47,7 +47,7 @@ end
 -- The least expiry among first..last of one segment, 0 where there is none.
 local function least_expiry(s, first, last)
   local segment, least = segment_of(first), 0
-  local marks = marks_of(names_of(s.queue, segment).expiry, segment, first, last)
+  local marks = expiry_marks_of(s, segment, first, last)
   each_mark(marks, segment, first, last, function(_, _, at)
     if at > 0 and (least == 0 or at < least) then least = at end
   end)

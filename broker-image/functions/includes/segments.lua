@@ -98,7 +98,7 @@ local function note(s, segment, place, at, sizes, bytes, expiries, from, to)
   end
   if place == 0 or s.marked ~= at then
     call(place == 0 and 'SET' or 'APPEND', names_of(queue, segment).times, pack('<I2I6', place, at))
-    s.marked = at
+    s.marked, s.times[segment] = at, nil
   end
   call('SETRANGE', names_of(queue, segment).sizes, digits_of(place * 4), sizes)
   if expiries or s.expiry_mark ~= 0 then mark_expiries(s, segment, place, expiries, from, to) end
@@ -197,9 +197,8 @@ function append_pushed(s, at, guess, count, sizes, bytes, expiries)
   end)
 end
 
--- The marks that cover messages first..last of one segment.
-function marks_of(key, segment, first, last)
-  local marks = call('GET', key) or ''
+-- Those of a segment's marks that cover messages first..last.
+local function marks_among(marks, segment, first, last)
   if #marks == 8 then return marks end
   local from, to = first - segment * SEGMENT - 1, last - segment * SEGMENT - 1
   if #marks > 8 and unpack_struct('<I2', marks, #marks - 7) <= from then return sub(marks, -8) end
@@ -213,8 +212,19 @@ function marks_of(key, segment, first, last)
   return sub(marks, low * 8 + 1, stop * 8)
 end
 
-function times_of(queue, segment, first, last)
-  return marks_of(names_of(queue, segment).times, segment, first, last)
+-- The expiries of messages first..last of one segment, as marks.
+function expiry_marks_of(s, segment, first, last)
+  return marks_among(call('GET', names_of(s.queue, segment).expiry) or '', segment, first, last)
+end
+
+-- Their enqueued times. All those of a segment are kept with the state: it is read again and again.
+function times_of(s, segment, first, last)
+  local marks = s.times[segment]
+  if not marks then
+    marks = call('GET', names_of(s.queue, segment).times) or ''
+    s.times[segment] = marks
+  end
+  return marks_among(marks, segment, first, last)
 end
 
 -- Calls part(first, last, value) for the parts of first..last that have one mark.

@@ -49,7 +49,7 @@ function kept_state(queue)
   s.taken, s.packed = true, packed
   s.uses = s.uses + 1
   if next(s.changed) or s.uses == COMMANDS_KEPT then -- what a command put after it had saved is not what is stored
-    s.changed, s.value, s.known, s.uses, s.rare_changed = {}, {}, {}, 0, false
+    s.changed, s.value, s.known, s.times, s.uses, s.rare_changed = {}, {}, {}, {}, 0, false
   end
   begin_with(s)
   return s
@@ -79,7 +79,7 @@ function load_state(queue, one, two, three)
   if byte(packed) ~= LAYOUT_VERSION then too_new(packed) end
   unpack_counters(s, packed)
   s.queue, s.root, s.packed, s.config = queue, root_of(queue), packed, config_of(values[2])
-  s.changed, s.known, s.uses = {}, {}, 0
+  s.changed, s.known, s.times, s.uses = {}, {}, {}, 0
   s.value = { [one or 0] = values[3], [two or 1] = values[4], [three or 2] = values[5] }
   s.rare_changed = false
   begin_with(s)

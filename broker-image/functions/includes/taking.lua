@@ -5,7 +5,7 @@
 function unexpired(s, now, first, last)
   if s.timed == 0 then return 0, last end
   local segment, expired, stop = segment_of(first), 0, last
-  local marks = marks_of(names_of(s.queue, segment).expiry, segment, first, last)
+  local marks = expiry_marks_of(s, segment, first, last)
   each_mark(marks, segment, first, last, function(from, till, at)
     if at > 0 and at <= now then
       if from == first + expired then expired = till - first + 1 elseif from <= stop then stop = from - 1 end

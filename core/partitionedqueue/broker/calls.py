@@ -124,8 +124,11 @@ def send_pushed(
         place += len(piece)
     sizes = struct.pack(f"<{len(messages)}I", *map(len, messages))
     lives = stored_message.times_to_live(messages)
-    words = ("FCALL", "pq_send_pushed", 1, keys.state, sender, number, fingerprints, session, guess, sizes, lives)
-    return Call(words, replies.send, repeatable=bool(sender), pushes=tuple(pushes))
+    more: list[Argument] = [session, lives, fingerprints, *((sender, number) if sender else ())]
+    while more and not more[-1]:
+        more.pop()
+    words = ("FCALL", "pq_send_pushed", 1, keys.state, guess, sizes, *more)
+    return Call(words, replies.sent_pushed, repeatable=bool(sender), pushes=tuple(pushes))
 
 
 def receive(

@@ -1,11 +1,17 @@
 """Replies of the library's commands, as values. The contracts are in the heads of the Lua files."""
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from typing import Any, NamedTuple, TypeAlias
 
 from partitionedqueue.model.errors import BrokerFault
+
+_SENT = struct.Struct("<QQ")
+_DUPLICATE = struct.Struct("<I")
+_ANSWER = struct.Struct("<qqq")
+_PLACE = struct.Struct("<QQIII")
 
 Raw: TypeAlias = Any
 """What a RESP reader gives: int, bytes, None or a list of these."""
@@ -246,6 +252,13 @@ def send(raw: Raw) -> SendResult:
     return SendResult(raw[0], raw[1], list(raw[2:]))
 
 
+def sent_pushed(raw: Raw) -> SendResult:
+    """Parse pq_send_pushed's reply."""
+    first, enqueued_time_ms = _SENT.unpack_from(raw)
+    duplicates = [place for (place,) in _DUPLICATE.iter_unpack(raw[_SENT.size :])]
+    return SendResult(first, enqueued_time_ms, duplicates)
+
+
 def received(raw: Raw) -> Received:
     """Parse pq_receive's reply."""
     return Received(raw[0], raw[1], raw[2], [Run(*run) for run in raw[3:]])
@@ -258,7 +271,14 @@ def received_deferred(raw: Raw) -> Received:
 
 def received_places(raw: Raw) -> ReceivedPlaces:
     """Parse pq_receive's reply where it has places."""
-    return ReceivedPlaces(raw[0], raw[1], raw[2], [Place(*place) for place in raw[3:]])
+    found: list[Place] = []
+    at = _ANSWER.size
+    while at < len(raw):
+        lock, first, delivery_count, count, size = _PLACE.unpack_from(raw, at)
+        at += _PLACE.size + size
+        found.append(Place(lock, first, delivery_count, raw[at - size : at], count))
+    now_ms, locked_until_ms, ask_again_ms = _ANSWER.unpack_from(raw)
+    return ReceivedPlaces(now_ms, locked_until_ms, ask_again_ms, found)
 
 
 def places(raw: Raw) -> list[int]:

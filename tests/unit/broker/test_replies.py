@@ -1,3 +1,4 @@
+import struct
 from dataclasses import fields
 from typing import Any
 
@@ -10,7 +11,9 @@ from partitionedqueue.broker.replies import (
     Peeked,
     PeekedRun,
     PeekedState,
+    Place,
     Received,
+    ReceivedPlaces,
     Run,
     SendResult,
     SessionLock,
@@ -33,6 +36,20 @@ def test_a_send_tells_duplicates_from_a_send_that_was_stored_before() -> None:
 def test_a_receive_tells_when_to_ask_again() -> None:
     raw = [NOW, NOW + 9, NOW + 5, [7, 1, 2, b"marks", [b"m", b"n"]]]
     assert replies.received(raw) == Received(NOW, NOW + 9, NOW + 5, [Run(7, 1, 2, b"marks", [b"m", b"n"])])
+
+
+def test_a_pushed_sends_reply_is_one_text() -> None:
+    plain = struct.pack("<QQ", 5, NOW)
+    assert replies.sent_pushed(plain) == SendResult(5, NOW)
+    assert replies.sent_pushed(plain + struct.pack("<II", 1, 3)) == SendResult(5, NOW, [1, 3])
+
+
+def test_places_are_told_in_one_text() -> None:
+    told = struct.pack("<qqq", NOW, NOW + 9, -1)
+    assert replies.received_places(told) == ReceivedPlaces(NOW, NOW + 9, -1, [])
+    runs = struct.pack("<QQIII", 7, 1, 2, 40, 5) + b"marks" + struct.pack("<QQIII", 8, 257, 1, 3, 0)
+    found = [Place(7, 1, 2, b"marks", 40), Place(8, 257, 1, b"", 3)]
+    assert replies.received_places(told + runs) == ReceivedPlaces(NOW, NOW + 9, -1, found)
 
 
 def test_deferred_messages_are_received_like_others_and_nobody_asks_again() -> None:
