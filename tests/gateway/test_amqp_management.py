@@ -1,6 +1,7 @@
 """`$management` over AMQP: each operation, and what is refused."""
 
 import asyncio
+import random
 import time
 from uuid import UUID, uuid4
 
@@ -10,8 +11,9 @@ from harness.amqp_client import Client, Got, connected, message
 from harness.amqp_door import served
 from harness.redis_servers import Broker
 from partitionedqueue_gateway.amqp import decoding, outcomes, sections, terminus
+from partitionedqueue_gateway.amqp.management import OFFERS
 from partitionedqueue_gateway.amqp.outcomes import Modified
-from partitionedqueue_gateway.amqp.values import Array, Int, Symbol, Timestamp, UInt, ULong, Value
+from partitionedqueue_gateway.amqp.values import Array, Described, Int, Symbol, Timestamp, UInt, ULong, Value
 
 SESSIONS = {"requires_session": True}
 NODE = "orders/$management"
@@ -287,6 +289,61 @@ async def test_what_cannot_be_is_refused_and_the_node_goes_on(
         assert answer.words
         again = await client.manage(node, "peek-message", {"from-sequence-number": 0, "message-count": 1})
         assert again.status == 204
+
+
+NAMES = sorted(
+    {
+        *(
+            "lock-tokens",
+            "sequence-numbers",
+            "receiver-settle-mode",
+            "from-sequence-number",
+            "message-count",
+            "messages",
+        ),
+        *("session-id", "session-state", "disposition-status", "deadletter-reason", "deadletter-description", "skip"),
+        *("properties-to-modify", "last-updated-time", "enqueued-time-utc", "top"),
+    }
+)
+VALUES: list[Value] = [
+    *(
+        None,
+        True,
+        0,
+        1,
+        -1,
+        1 << 62,
+        -(1 << 63),
+        ULong((1 << 64) - 1),
+        Int(5),
+        1.5,
+        "",
+        "a",
+        "x" * 200,
+        b"",
+        b"\x00\x53",
+    ),
+    *([], [1], ["a"], [{}], [{"message": b"\xff" * 30}], [{"message": message(b"", session_id="a")}], {}, {"a": 1}),
+    *({1: 2}, {"a": [1]}, Array.of_longs([1, 2]), Array.of_longs([-1]), Array.of_uuids([UUID(int=1 << 64 | 5)])),
+    *(Array.of_uuids([uuid4()]), UUID(int=7), Symbol("completed"), "completed", "defered", "suspended", ANY_TIME),
+    *(Timestamp(-1), Described(ULong(0x24), []), Described(Symbol("x"), "y"), Array(0x45, [[], []])),
+]
+
+
+@pytest.mark.parametrize("operation", sorted(OFFERS))
+@pytest.mark.parametrize("sessions", [False, True])
+async def test_no_request_however_odd_is_a_defect(brokers: list[Broker], operation: str, sessions: bool) -> None:
+    chance = random.Random(operation)
+    settings = {"requires_session": sessions}
+    async with served(brokers[:2], orders=settings) as door, connected(door.port) as client:
+        if sessions:
+            await client.session_receiver("orders", "a")
+        node = await client.pair(NODE)
+        for _ in range(150):
+            names = chance.sample(NAMES, chance.randrange(1, 8))
+            asked = {name: chance.choice(VALUES) for name in names}
+            answer = await client.manage(node, operation, asked)
+            assert answer.status != 500, (asked, answer.words)
 
 
 @pytest.mark.parametrize("message_id", ["1", ULong(7), UUID(int=9), b"\x01"])

@@ -136,7 +136,7 @@ async def batch_delete_messages(work: Work) -> Reply:
     if arguments.text(work.arguments, "session-id") is not None:
         raise NotSupported("messages are deleted in batches from a whole entity, not from one session")
     most = arguments.whole(work.arguments, "message-count", least=1, most=limits.SEQUENCES_MAX)
-    before_ms = arguments.whole(work.arguments, "enqueued-time-utc", least=0)
+    before_ms = arguments.whole(work.arguments, "enqueued-time-utc", least=0, most=limits.BROKER_NUMBER_MAX)
     deleted = await work.entity.delete_batch(most, before_ms)
     if not deleted:
         return Reply(None, NO_CONTENT, "There are no such messages.", _NOTHING)
