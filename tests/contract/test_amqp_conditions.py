@@ -10,7 +10,7 @@ import partitionedqueue.model.errors
 import partitionedqueue_gateway.access
 import partitionedqueue_gateway.amqp
 import partitionedqueue_gateway.entities
-from partitionedqueue.model.errors import LockLost, PartitionedQueueError
+from partitionedqueue.model.errors import BrokerUnavailable, LockLost, PartitionedQueueError
 from partitionedqueue_gateway.amqp import conditions
 from partitionedqueue_gateway.amqp.conditions import CONDITIONS
 
@@ -54,6 +54,14 @@ def test_words_that_programs_read_are_azures() -> None:
         "The lock supplied is invalid. Either the lock expired, or the message has already been removed from the queue."
     )
     assert told == ("com.microsoft:message-lock-lost", 410, words)
+
+
+@pytest.mark.parametrize("kind", errors())
+def test_no_client_is_told_where_a_broker_is(kind: type[PartitionedQueueError]) -> None:
+    secret = "orders-broker-3.brokers.team-a:6379"
+    if kind.__init__ in (PartitionedQueueError.__init__, BrokerUnavailable.__init__):
+        for words in (f"broker {secret}: refused it", f"the partition at {secret} is full"):
+            assert secret not in conditions.told(kind(words)).description
 
 
 def test_a_defect_keeps_its_words_to_itself() -> None:

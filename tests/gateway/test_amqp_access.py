@@ -196,7 +196,8 @@ async def test_each_mechanism_leads_to_the_tokens(brokers: list[Broker], mechani
         assert (await put_token(client)).status == 202
 
 
-async def _send_plainly(door: Door, response: bytes) -> bool:
+async def _send_plainly(door: Door, response: bytes, *, encrypted: bool = True) -> bool:
+    door.encrypted = encrypted
     async with connected(door.port, mechanisms=("PLAIN",), sasl_response=response) as client:
         return await client.send(await client.sender("orders"), message(b"")) == Accepted()
 
@@ -205,6 +206,12 @@ async def test_a_policys_name_and_key_log_in_plainly(brokers: list[Broker]) -> N
     async with served(brokers[:1], access_by_policies()) as door:
         assert await _send_plainly(door, b"\0" + ROOT.encode() + b"\0" + KEY.encode())
         assert await _send_plainly(door, b"anything\0" + ROOT.encode() + b"\0" + KEY.encode())
+
+
+async def test_nobody_is_asked_for_a_key_that_others_could_read(brokers: list[Broker]) -> None:
+    async with served(brokers[:1], access_by_policies()) as door:
+        with pytest.raises(Refused):
+            await _send_plainly(door, b"\0" + ROOT.encode() + b"\0" + KEY.encode(), encrypted=False)
 
 
 @pytest.mark.parametrize(

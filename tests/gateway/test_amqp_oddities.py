@@ -10,9 +10,12 @@ import pytest
 
 from harness.amqp_client import Client, Refused, connected, message
 from harness.amqp_door import served
+from harness.entities_in_use import until
 from harness.redis_servers import Broker
 from partitionedqueue_gateway.amqp import outcomes, sections
 from partitionedqueue_gateway.amqp.encoding import encode
+from partitionedqueue_gateway.amqp.frequent_reading import Flow
+from partitionedqueue_gateway.amqp.frequent_writing import flow
 from partitionedqueue_gateway.amqp.outcomes import Accepted
 from partitionedqueue_gateway.amqp.values import Array, Described, Int, Symbol, Timestamp, UInt, ULong, Value
 
@@ -111,4 +114,22 @@ async def test_odd_questions_are_answered_or_refused(brokers: list[Broker], node
             await client.until(lambda: asking.credit > 0)
             assert await client.outcome(asking, client.put(asking, b"".join(several))) is not None
         assert answers not in client.detached
+        await _is_served(client)
+
+
+async def test_a_client_that_asks_and_never_listens_is_not_heard_either(brokers: list[Broker]) -> None:
+    async with served(brokers[:1]) as door, connected(door.port) as client, connected(door.port) as deaf:
+        asking, answers = await deaf.pair("orders/$management")
+        assert deaf.transport is not None
+        deaf.transport.pause_reading()
+        question = flow(answers.session.channel, Flow(answers.session.incoming.next_id, 5_000, 0, 5_000, echo=True))
+        for _ in range(400):
+            deaf.transport.write(question * 1_000)
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.5)
+        assert deaf.transport.get_write_buffer_size() > 0  # it is not read from
+        assert max(wire.transport.get_write_buffer_size() for wire in door.wires) < 4 << 20
+        deaf.transport.resume_reading()
+        await until(lambda: deaf.transport is not None and not deaf.transport.get_write_buffer_size())
+        assert asking not in deaf.detached
         await _is_served(client)

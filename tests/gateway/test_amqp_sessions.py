@@ -85,6 +85,8 @@ async def test_a_session_is_held_by_one_receiver(brokers: list[Broker]) -> None:
         with pytest.raises(Refused) as refused:
             await client.session_receiver("orders", "a")
         assert refused.value.condition == "com.microsoft:session-cannot-be-locked"
+        words = "The requested session 'a' cannot be accepted. It may be locked by another receiver."
+        assert refused.value.words == words
         async with connected(door.port) as other:
             with pytest.raises(Refused):
                 await other.session_receiver("orders", "a")

@@ -38,6 +38,10 @@ class SocketWire(asyncio.Protocol):
     def peer(self) -> str:
         return "test"
 
+    @property
+    def encrypted(self) -> bool:
+        return self._door.encrypted
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
@@ -86,6 +90,8 @@ class Door:
     entities: Entities
     services: Services
     port: int = 0
+    encrypted: bool = False
+    """Whether conversations are told that TLS is around them."""
     wires: list[SocketWire] = field(default_factory=list)
 
 

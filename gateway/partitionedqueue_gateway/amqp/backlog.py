@@ -30,6 +30,28 @@ class Backlog:
         self._stopped.append(go_on)
 
 
+class Reading:
+    """One connection's socket, as far as it is read from: not while there is any reason against it."""
+
+    def __init__(self, pause: Callable[[], None], resume: Callable[[], None]) -> None:
+        self._pause = pause
+        self._resume = resume
+        self._against: set[str] = set()
+
+    def stop(self, why: str) -> None:
+        """There is a reason now."""
+        if not self._against:
+            self._pause()
+        self._against.add(why)
+
+    def go_on(self, why: str) -> None:
+        """It has gone."""
+        if why in self._against:
+            self._against.remove(why)
+            if not self._against:
+                self._resume()
+
+
 class Share:
     """One connection's part of a backlog: says when to stop reading from it, and when to go on."""
 

@@ -1,5 +1,6 @@
 """Errors of the domain as AMQP conditions: one table, total (tests/contract walks every error through it)."""
 
+import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
@@ -22,7 +23,7 @@ class Condition(NamedTuple):
     words: str = ""
 
 
-INTERNAL_ERROR: Final = Condition("amqp:internal-error", 500)
+INTERNAL_ERROR: Final = Condition("amqp:internal-error", 500, "The service was unable to process the request.")
 NOT_FOUND: Final = Condition("amqp:not-found", 404)
 NOT_ALLOWED: Final = Condition("amqp:not-allowed", 400)
 NOT_IMPLEMENTED: Final = Condition("amqp:not-implemented", 501)
@@ -36,6 +37,16 @@ ARGUMENT_ERROR: Final = Condition("com.microsoft:argument-error", 400)
 ARGUMENT_OUT_OF_RANGE: Final = Condition("com.microsoft:argument-out-of-range", 400)
 TIMEOUT: Final = Condition("com.microsoft:timeout", 408)
 SERVER_BUSY: Final = Condition("com.microsoft:server-busy", 503)
+PARTITION_AWAY: Final = Condition(
+    "com.microsoft:server-busy", 503, "The server is busy: a partition that this needs cannot be reached. Try again."
+)
+SESSION_REQUIRED: Final = Condition(
+    "amqp:not-allowed",
+    400,
+    "The SessionId was not set on a message, and it cannot be sent to the entity. "
+    "Entities that have session support enabled can only receive messages that have the SessionId "
+    "set to a valid value.",
+)
 ENTITY_DISABLED: Final = Condition("com.microsoft:entity-disabled", 400)
 MESSAGE_NOT_FOUND: Final = Condition("com.microsoft:message-not-found", 404)
 SESSION_NOT_FOUND: Final = Condition("com.microsoft:session-not-found", 404)
@@ -62,7 +73,7 @@ CONDITIONS: Final[Mapping[type[PartitionedQueueError], Condition]] = {
     errors.QueueFull: RESOURCE_LIMIT_EXCEEDED,
     errors.EntityDisabled: ENTITY_DISABLED,
     errors.MessageNotFound: MESSAGE_NOT_FOUND,
-    errors.SessionRequired: NOT_ALLOWED,
+    errors.SessionRequired: SESSION_REQUIRED,
     errors.SessionsNotSupported: NOT_ALLOWED,
     errors.SessionCannotBeLocked: SESSION_CANNOT_BE_LOCKED,
     errors.SessionLockLost: SESSION_LOCK_LOST,
@@ -76,12 +87,12 @@ CONDITIONS: Final[Mapping[type[PartitionedQueueError], Condition]] = {
     errors.Misplaced: SERVER_BUSY,
     errors.SendForgotten: TIMEOUT,
     errors.TryAgain: SERVER_BUSY,
-    errors.BrokerUnavailable: SERVER_BUSY,
-    errors.LoginRefused: SERVER_BUSY,
+    errors.BrokerUnavailable: PARTITION_AWAY,
+    errors.LoginRefused: PARTITION_AWAY,
     errors.BrokerTooOld: INTERNAL_ERROR,
     errors.BrokerTooNew: INTERNAL_ERROR,
     errors.BrokerFault: INTERNAL_ERROR,
-    failures.NoCredentials: SERVER_BUSY,
+    failures.NoCredentials: PARTITION_AWAY,
     failures.EntityNotFound: NOT_FOUND,
     failures.QueueGone: NOT_FOUND,
     failures.NoSessionAvailable: TIMEOUT,
@@ -103,6 +114,10 @@ CONDITIONS: Final[Mapping[type[PartitionedQueueError], Condition]] = {
 }
 
 
+_ADDRESS: Final = re.compile(r"^broker \S+: | at [\w.-]+:\d+")
+"""Where a broker is, is not a client's business."""
+
+
 class Told(NamedTuple):
     """An error as a client is told of it."""
 
@@ -114,9 +129,9 @@ class Told(NamedTuple):
 def told(error: BaseException) -> Told:
     """What a client is told of an error; one that is not of the domain is a defect, and its words stay here."""
     if not isinstance(error, PartitionedQueueError):
-        return Told(INTERNAL_ERROR.symbol, INTERNAL_ERROR.status, "The service was unable to process the request.")
+        return Told(*INTERNAL_ERROR)
     found = next((CONDITIONS[kind] for kind in type(error).__mro__ if kind in CONDITIONS), INTERNAL_ERROR)
-    return Told(found.symbol, found.status, found.words or str(error))
+    return Told(found.symbol, found.status, found.words or _ADDRESS.sub("", str(error)))
 
 
 def amqp_error(error: BaseException) -> AmqpError:

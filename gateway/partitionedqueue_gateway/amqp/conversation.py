@@ -5,12 +5,13 @@ import logging
 import math
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, Protocol
 
 from partitionedqueue_gateway import limits
 from partitionedqueue_gateway.access.failures import TokenRefused
 from partitionedqueue_gateway.amqp import attaching, conditions, events
-from partitionedqueue_gateway.amqp.backlog import Share
+from partitionedqueue_gateway.amqp.backlog import Reading, Share
 from partitionedqueue_gateway.amqp.connection import Connection, ConnectionSettings
 from partitionedqueue_gateway.amqp.failures import LinkDetached, TokenLapsed
 from partitionedqueue_gateway.amqp.link import Link
@@ -19,8 +20,12 @@ from partitionedqueue_gateway.amqp.performatives import AmqpError
 
 __all__ = ["Conversation", "Services", "Wire"]
 
-MECHANISMS: Final = ("ANONYMOUS", "EXTERNAL", "MSSBCBS", "PLAIN")
-"""Of SASL. PLAIN is a policy's name and key; the others show who they are to `$cbs`, .NET's by the third name."""
+MECHANISMS: Final = ("ANONYMOUS", "EXTERNAL", "MSSBCBS")
+"""Of SASL: who they are is shown to `$cbs`, .NET's by the third name."""
+MECHANISMS_ENCRYPTED: Final = (*MECHANISMS, "PLAIN")
+"""PLAIN is a policy's name and its key itself."""
+_STORING, _ANSWERING = "storing", "answering"
+"""Why a client is not read from: what it sent waits for brokers, or what it was told for itself."""
 _LEAVING: Final = "this gateway is being replaced; connect again"
 _log = logging.getLogger(__name__)
 
@@ -31,6 +36,10 @@ class Wire(Protocol):
     @property
     def peer(self) -> str:
         """Who it is, for logs."""
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether nobody on the way can read it."""
 
     def write(self, buffers: Sequence[bytes]) -> None:
         """Send, without waiting."""
@@ -54,10 +63,14 @@ class Conversation:
     def __init__(self, wire: Wire, services: Services) -> None:
         self._wire = wire
         self._loop = asyncio.get_running_loop()
-        settings = ConnectionSettings(container_id=services.container_id, mechanisms=MECHANISMS)
+        mechanisms = MECHANISMS_ENCRYPTED if wire.encrypted else MECHANISMS
+        settings = ConnectionSettings(container_id=services.container_id, mechanisms=mechanisms)
         self._connection = Connection(settings, self._loop.time())
         self._peer = Peer(services, self._answer_soon, self._watch_claims)
-        self._share = Share(services.backlog, wire.pause_reading, wire.resume_reading)
+        self._reading = Reading(wire.pause_reading, wire.resume_reading)
+        self._share = Share(
+            services.backlog, partial(self._reading.stop, _STORING), partial(self._reading.go_on, _STORING)
+        )
         self._answering = False
         self._over = False
         self._draining = False
@@ -85,12 +98,14 @@ class Conversation:
         self._answer()
 
     def pause_writing(self) -> None:
-        """The client does not read: nothing more is taken from queues for it."""
+        """The client does not read: nothing more is taken from queues for it, nor heard, for that would be answered."""
         self._peer.reads = False
+        self._reading.stop(_ANSWERING)
 
     def resume_writing(self) -> None:
         """It reads again."""
         self._peer.reads = True
+        self._reading.go_on(_ANSWERING)
         for endpoint in [*self._peer.endpoints.values()]:
             endpoint.writable()
         self._answer_soon()

@@ -3,7 +3,7 @@
 from typing import Final
 
 from partitionedqueue.model import limits as model_limits
-from partitionedqueue.model.errors import PartitionedQueueError
+from partitionedqueue.model.errors import PartitionedQueueError, SessionCannotBeLocked
 from partitionedqueue_gateway import limits
 from partitionedqueue_gateway.access.policies import Right
 from partitionedqueue_gateway.amqp import conditions, link_properties, terminus
@@ -75,6 +75,9 @@ class PendingSession(Endpoint):
             session = await self._entity.accept_session(self._wanted, within_s=self._within_s)
         except NoSessionAvailable:
             self._refuse(OperationTimeout(self._within_s))
+        except SessionCannotBeLocked:
+            words = f"The requested session '{self._wanted}' cannot be accepted. It may be locked by another receiver."
+            self._refuse(SessionCannotBeLocked(words))
         except PartitionedQueueError as error:
             self._refuse(error)
         else:

@@ -1,10 +1,10 @@
 from typing import Any
 
 from partitionedqueue_gateway import limits
-from partitionedqueue_gateway.amqp.backlog import Backlog, Share
+from partitionedqueue_gateway.amqp.backlog import Backlog, Reading, Share
 
 
-class Reading:
+class Connection:
     """A connection's socket, as far as it is read from."""
 
     on: Any = True  # changes behind the type checker's back
@@ -24,7 +24,7 @@ class Reading:
 
 
 def test_a_connection_is_not_read_from_while_much_of_it_is_not_stored() -> None:
-    reading = Reading(Backlog())
+    reading = Connection(Backlog())
     reading.share.update(limits.CONNECTION_SENDS_BYTES_MAX - 1)
     assert reading.on
     reading.share.update(limits.CONNECTION_SENDS_BYTES_MAX)
@@ -35,8 +35,8 @@ def test_a_connection_is_not_read_from_while_much_of_it_is_not_stored() -> None:
     assert reading.on
 
 
-def _fill(backlog: Backlog) -> list[Reading]:
-    several = [Reading(backlog) for _ in range(limits.SENDS_BYTES_MAX // limits.CONNECTION_SENDS_BYTES_MAX)]
+def _fill(backlog: Backlog) -> list[Connection]:
+    several = [Connection(backlog) for _ in range(limits.SENDS_BYTES_MAX // limits.CONNECTION_SENDS_BYTES_MAX)]
     for one in several:
         one.share.update(limits.CONNECTION_SENDS_BYTES_MAX)
     return several
@@ -45,7 +45,7 @@ def _fill(backlog: Backlog) -> list[Reading]:
 def test_all_connections_together_have_a_bound() -> None:
     backlog = Backlog()
     several = _fill(backlog)
-    late = Reading(backlog)
+    late = Connection(backlog)
     late.share.update(limits.SENDS_BYTES_SHARE + 1)
     assert not late.on
     for one in several:
@@ -57,7 +57,7 @@ def test_all_connections_together_have_a_bound() -> None:
 def test_one_message_of_the_largest_size_is_always_taken() -> None:
     backlog = Backlog()
     _fill(backlog)
-    late = Reading(backlog)
+    late = Connection(backlog)
     late.share.update(limits.SENDS_BYTES_SHARE)
     assert late.on
 
@@ -65,7 +65,7 @@ def test_one_message_of_the_largest_size_is_always_taken() -> None:
 def test_a_connection_that_is_stopped_waits_in_line_once() -> None:
     backlog = Backlog()
     several = _fill(backlog)
-    late = Reading(backlog)
+    late = Connection(backlog)
     for more in range(1, 50):
         late.share.update(limits.SENDS_BYTES_SHARE + more)
     for one in several:
@@ -78,10 +78,23 @@ def test_a_connection_that_is_stopped_waits_in_line_once() -> None:
 def test_a_connection_that_has_gone_is_not_told_any_more() -> None:
     backlog = Backlog()
     several = _fill(backlog)
-    late = Reading(backlog)
+    late = Connection(backlog)
     late.share.update(limits.SENDS_BYTES_SHARE + 1)
     late.share.close()
     for one in several:
         one.share.close()
     assert not late.on
     assert backlog.bytes == 0
+
+
+def test_a_socket_is_read_from_again_when_no_reason_is_left() -> None:
+    told: list[str] = []
+    reading = Reading(lambda: told.append("pause"), lambda: told.append("resume"))
+    reading.stop("a")
+    reading.stop("b")
+    reading.stop("b")
+    reading.go_on("a")
+    assert told == ["pause"]
+    reading.go_on("b")
+    reading.go_on("b")
+    assert told == ["pause", "resume"]
