@@ -82,6 +82,12 @@ async def test_keyed_messages_go_to_their_partition_in_order(
     await sender.close()
 
 
+async def test_where_there_is_one_partition_a_batch_may_have_any_keys(clients: list[BrokerClient]) -> None:
+    sender = QueueSender(clients[:1], KEYS)
+    assert await sender.send_batch([Message(body=b"a", partition_key="a"), Message(body=b"b", partition_key="b")])
+    await sender.close()
+
+
 async def test_keyless_messages_spread_and_pass_over_a_partition_that_is_down(
     servers: list[Broker], clients: list[BrokerClient]
 ) -> None:

@@ -1,6 +1,7 @@
 """Sending through an entity: where it goes, and what a partition that is away does to it."""
 
 import asyncio
+from collections import Counter
 
 import pytest
 
@@ -14,6 +15,7 @@ from partitionedqueue.model.errors import (
     SessionRequired,
 )
 from partitionedqueue.model.identifiers import split_sequence_number
+from partitionedqueue.model.limits import COMPANY_MESSAGES_MAX
 from partitionedqueue.model.message import Message
 from partitionedqueue.model.partitioning import partition_of
 from partitionedqueue.model.queue_spec import QueueStatus
@@ -27,11 +29,18 @@ def message(body: str = "x", **fields: object) -> Storable:
 
 async def test_keyless_messages_spread_and_keyed_ones_stay_together(brokers: list[Broker]) -> None:
     async with bench(brokers) as one:
-        await asyncio.gather(*(one.entity.send([message()]) for _ in range(160)))
-        assert [one.totals(n).messages for n in range(16)] == [10] * 16
+        for _ in range(32):
+            await one.entity.send([message()])
+        assert [one.totals(n).messages for n in range(16)] == [2] * 16
         numbers = await asyncio.gather(*(one.entity.send([message(partition_key="k")]) for _ in range(20)))
         assert {each.partition for each in numbers} == {partition_of("k", 16)}
-        assert [each.first for each in numbers] == list(range(11, 31))
+        assert [each.first for each in numbers] == list(range(3, 23))
+
+
+async def test_keyless_messages_of_one_turn_go_in_companies_that_spread(brokers: list[Broker]) -> None:
+    async with bench(brokers) as one:
+        numbers = await asyncio.gather(*(one.entity.send([message()]) for _ in range(16 * COMPANY_MESSAGES_MAX)))
+        assert Counter(each.partition for each in numbers) == dict.fromkeys(range(16), COMPANY_MESSAGES_MAX)
 
 
 async def test_a_batch_is_in_one_partition_and_of_one_key(brokers: list[Broker]) -> None:

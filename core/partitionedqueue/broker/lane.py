@@ -108,12 +108,18 @@ class Lane:
         self._plain_sends = 0  # that are to come before one goes past Lua again
         self._under_way = 0  # messages that will stand behind it, if all goes well
         self._buffers: dict[str | None, deque[Pending]] = {}  # by session
+        self._gathering: deque[Pending] | None = None  # what has come in this turn of the loop, before it is sent
         self._task: asyncio.Task[None] | None = None
 
     def is_up(self, now: float) -> bool:
         """Not known to be down, and not long in answering; what was down is tried again after a while."""
         asked_at = self._asked_at
         return self._down_until < now and (asked_at is None or now - asked_at < limits.SLOW_BROKER_S)
+
+    def takes_company(self, now: float) -> bool:
+        """Whether a keyless message of this turn of the loop is to go along with the last one."""
+        buffer = self._gathering
+        return buffer is not None and len(buffer) < limits.COMPANY_MESSAGES_MAX and self.is_up(now)
 
     @property
     def name(self) -> str:
@@ -128,6 +134,7 @@ class Lane:
             buffer = self._buffers[pending.session] = deque()
         buffer.append(pending)
         if self._task is None:
+            self._gathering = buffer
             self._task = asyncio.create_task(self._work())
 
     async def cancel_scheduled(self, sequences: list[int], *, within_s: float) -> None:
@@ -146,6 +153,7 @@ class Lane:
     async def _work(self) -> None:
         try:
             await asyncio.sleep(0)  # what is sent in this turn of the loop goes in one call
+            self._gathering = None
             while batches := self._next_batches():
                 if len(batches) == 1:
                     await self._send_or_fail(batches[0])

@@ -22,8 +22,10 @@ _LATE_CHECK_S: Final = 0.1
 class QueueSender:
     """Sends to one queue. `clients` are those of its partitions, in order.
 
-    A keyed message goes to its key's partition and waits for it up to the operation timeout; a keyless one goes
-    round-robin to a partition that is up. Sends of one turn of the loop to one partition (and session) travel together.
+    A keyed message goes to its key's partition and waits for it up to the operation timeout. Keyless ones go
+    round-robin to partitions that are up, those of one turn of the loop in small companies: sixteen in one call cost a
+    broker, and us, little more than one. Where there is one partition alone, no message has a key. Sends of one turn
+    to one partition (and session) travel together.
     A send whose reply was lost is repeated under the same number, and stored once. A duplicate, where the queue detects
     them, is accepted and dropped.
     """
@@ -42,6 +44,7 @@ class QueueSender:
         self._has_sessions = requires_session
         self._detects = requires_duplicate_detection
         self._lanes = [Lane(partition, client, keys, self._next_lane) for partition, client in enumerate(clients)]
+        self._company: Lane | None = None  # where the last keyless message went
         self._turn = itertools.count(random.randrange(max(1, len(clients))))  # many short programs spread, too
         self._closed = False
         self._waiting: list[Pending] = []
@@ -81,7 +84,9 @@ class QueueSender:
             raise InvalidMessage("a batch has at least one message")
         if self._closed:
             raise BrokerUnavailable("the sender is closed")
-        if len(messages) == 1:
+        if len(self._lanes) == 1:
+            key, stored = None, [message.stored for message in messages]
+        elif len(messages) == 1:
             key = partitioning.partition_key_of(messages[0], requires_duplicate_detection=self._detects)
             stored = [messages[0].stored]
         else:
@@ -89,7 +94,12 @@ class QueueSender:
             stored = [message.stored for message in messages]
         loop = asyncio.get_running_loop()
         now = loop.time()
-        lane = self._next_lane(now) if key is None else self._lanes[partitioning.partition_of(key, len(self._lanes))]
+        if key is not None:
+            lane: Lane | None = self._lanes[partitioning.partition_of(key, len(self._lanes))]
+        elif self._company is not None and self._company.takes_company(now):
+            lane = self._company
+        else:
+            lane = self._company = self._next_lane(now)
         if lane is None:
             raise BrokerUnavailable("this queue has no partitions")
         pending = Pending(

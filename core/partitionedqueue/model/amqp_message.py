@@ -152,18 +152,19 @@ def _read(  # noqa: C901, PLR0912, PLR0915 -- the hot path, where a call costs a
         raise MessageTooLarge(f"the properties of a message take {at:,} bytes; at most {most:,} are allowed")
     moved = HEADER_BYTES
     _, _, _, id_at, id_end, session_at, session_end = properties
+    message_id: str | None
     if id_at:
         id_bytes = id_end - id_at
         message_id = encoded[id_at:id_end].decode()
     elif id_text is not None and front:
         id_at, id_bytes, message_id = front.id_text_end - len(id_text), len(id_text), id_text
     else:
-        message_id = new_message_id()
+        message_id = None  # as far as routing and duplicate detection go
         at = at if application_at < 0 else application_at
-        encoded, id_at, id_bytes = _with_id(encoded, properties, at, message_id)
+        encoded, id_at, id_bytes = _with_id(encoded, properties, at, new_message_id())
         moved += len(encoded) - size
     application_at = application_at + moved if application_at >= 0 else 0
-    if front is None and not session_at and len(message_id) <= _ID_MOST:
+    if front is None and not session_at and (message_id is None or len(message_id) <= _ID_MOST):
         header = _PLAIN_HEADER.pack(
             VERSION, HAS_MESSAGE_ID | body_flag, id_bytes, id_at + HEADER_BYTES,
             body_at + moved, body_bytes, HEADER_BYTES, application_at,

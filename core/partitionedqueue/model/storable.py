@@ -7,7 +7,11 @@ from partitionedqueue.model.message import Message
 
 
 class Storable(NamedTuple):
-    """A message in its stored form; whoever makes one has checked it."""
+    """A message in its stored form; whoever makes one has checked it.
+
+    `message_id` is None where the sender gave none, though the stored form may have one: an id that we make up is no
+    key, and nobody's duplicate.
+    """
 
     stored: bytes
     message_id: str | None

@@ -172,7 +172,7 @@ def test_every_reader_can_read_what_was_read(message: tuple[bytes, dict[int, byt
     encoded, parts = message
     one = read(encoded)
     decoded = stored_message.decode(one.stored)
-    assert decoded.message_id == one.message_id is not None
+    assert decoded.message_id == (GIVEN if one.message_id is None else one.message_id)
     assert (decoded.session_id, decoded.partition_key) == (one.session_id, one.partition_key)
     fields = stored_message.HEADER.unpack_from(one.stored)
     own = decode_value(parts[APPLICATION], 0)[0] if APPLICATION in parts else {}
@@ -199,7 +199,7 @@ def test_damaged_messages_are_refused_or_can_be_read_by_everybody(
     except InvalidMessage:
         return
     decoded = stored_message.decode(one.stored)
-    assert decoded.message_id == one.message_id
+    assert decoded.message_id == (GIVEN if one.message_id is None else one.message_id)
     amqp_message.write(one.stored, SHOWN)
 
 
@@ -238,7 +238,7 @@ def test_a_message_id_of_any_type_has_a_text_and_comes_back_as_it_was(
     if len(content) > 250:
         encoded = section(PROPERTIES, b"\xd0" + struct.pack(">II", len(content) + 4, 1 + len(more)) + content) + data()
     one = read(encoded)
-    assert one.message_id == text
+    assert one.message_id == (None if text == GIVEN else text)
     assert one.session_id == ("session" if len(more) == 10 else None)
     decoded = stored_message.decode(one.stored)
     assert (decoded.message_id, decoded.session_id, decoded.body) == (text, one.session_id, b"body")
@@ -247,9 +247,10 @@ def test_a_message_id_of_any_type_has_a_text_and_comes_back_as_it_was(
     assert b"x-opt-message-id-text" not in out
 
 
-def test_a_message_of_nothing_but_a_body_is_given_an_id() -> None:
+def test_an_id_that_a_message_is_given_is_no_key() -> None:
     one = read(data())
-    assert stored_message.decode(one.stored).message_id == one.message_id == GIVEN
+    assert one.message_id is None
+    assert stored_message.decode(one.stored).message_id == GIVEN
     assert written(data())[PROPERTIES] == [GIVEN]
 
 
@@ -295,7 +296,7 @@ def test_keys_schedule_and_time_to_live_are_found() -> None:
     )
     encoded = section(HEADER, encode_list([None, None, UInt(5000)])) + section(ANNOTATIONS, annotations) + data()
     one = read(encoded)
-    assert one == Storable(one.stored, GIVEN, None, "key")
+    assert one == Storable(one.stored, None, None, "key")
     decoded = stored_message.decode(one.stored)
     assert (decoded.time_to_live_ms, decoded.scheduled_enqueue_time_ms) == (5000, 1_800_000_000_000)
     assert decoded.partition_key == "key"
@@ -446,7 +447,9 @@ def read_batch(encoded: bytes) -> list[Storable]:
 def test_a_batch_is_its_messages() -> None:
     first, second = properties("a") + data(b"1"), data(b"2")
     assert amqp_message.batch(envelope(first, second)) == [first, second]
-    assert [one.message_id for one in read_batch(envelope(first, second))] == ["a", "id-1"]
+    both = read_batch(envelope(first, second))
+    assert [one.message_id for one in both] == ["a", None]
+    assert [stored_message.decode(one.stored).message_id for one in both] == ["a", "id-1"]
 
 
 def test_messages_without_a_key_have_that_of_the_envelope() -> None:
