@@ -1,5 +1,5 @@
 """Keeps tests that share something large on one worker of pytest-xdist, for `--dist loadgroup`: the cluster of
-`tests/cluster`, the namespace of `tests/sdk`.
+`tests/cluster`, the namespace of the SDKs' operations, the eighty brokers of their partitions.
 
 xdist's own groups do nothing under pytest 9.2 and newer, silently (pytest-xdist issue 1386): test by test, each worker
 would bring up one of its own. It is the controller that decides this, and that reads the topmost conftest.py only: the
@@ -11,16 +11,16 @@ from typing import Any, Final
 import pytest
 from xdist.scheduler import LoadGroupScheduling, LoadScopeScheduling  # type: ignore[import-untyped] # it has no types
 
-_FOLDERS: Final = ("tests/cluster/", "tests/sdk/")
+_TOGETHER: Final = ("tests/cluster/", "tests/sdk/test_operations.py", "tests/sdk/test_partitions.py")
 
 
-class OneWorkerForAFolder(LoadGroupScheduling):  # type: ignore[misc] # of a class without types
-    """Tests go to whichever worker is free; those of one of these folders all to the same."""
+class OneWorkerForWhatIsShared(LoadGroupScheduling):  # type: ignore[misc] # of a class without types
+    """Tests go to whichever worker is free; those that share something all to the same."""
 
     def _split_scope(self, nodeid: str) -> str:
-        folder = next((folder for folder in _FOLDERS if nodeid.startswith(folder)), None)
-        return folder or str(super()._split_scope(nodeid))
+        shared = next((start for start in _TOGETHER if nodeid.startswith(start)), None)
+        return shared or str(super()._split_scope(nodeid))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
-    return OneWorkerForAFolder(config, log) if config.getvalue("dist") == "loadgroup" else None
+    return OneWorkerForWhatIsShared(config, log) if config.getvalue("dist") == "loadgroup" else None

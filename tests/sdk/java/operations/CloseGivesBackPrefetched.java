@@ -6,6 +6,7 @@ import static sdk.Place.numbered;
 import static sdk.Place.receive;
 import static sdk.Place.receiveOne;
 
+import com.azure.messaging.servicebus.ServiceBusMessage;
 import com.azure.messaging.servicebus.ServiceBusReceiverClient;
 import sdk.Operation;
 import sdk.Place;
@@ -15,7 +16,8 @@ public final class CloseGivesBackPrefetched implements Operation {
     @Override
     public void run(Place place) throws Exception {
         int count = 10;
-        place.sendBatch(place.brief, numbered(count));
+        // One by one: where duplicates are looked for, each goes by its own id.
+        place.send(place.brief, numbered(count).stream().map(ServiceBusMessage::new).toArray(ServiceBusMessage[]::new));
         ServiceBusReceiverClient ahead = place.receiver(place.brief, count);
         ahead.complete(receiveOne(ahead));
         Thread.sleep(500);

@@ -1,12 +1,13 @@
 package operations;
 
-import static com.azure.messaging.servicebus.ServiceBusFailureReason.SESSION_CANNOT_BE_LOCKED;
+import static java.time.Duration.ofSeconds;
 import static sdk.Place.equal;
 import static sdk.Place.inSession;
 import static sdk.Place.own;
 import static sdk.Place.receiveOne;
-import static sdk.Place.refused;
+import static sdk.Place.refusedAs;
 
+import com.azure.core.amqp.exception.AmqpErrorCondition;
 import com.azure.messaging.servicebus.ServiceBusReceivedMessage;
 import com.azure.messaging.servicebus.ServiceBusReceiverClient;
 import sdk.Operation;
@@ -19,7 +20,8 @@ public final class SessionAlreadyLocked implements Operation {
         String id = own("session");
         place.send(place.sessions, inSession(id, "held"));
         ServiceBusReceiverClient holder = place.session(place.sessions, id);
-        refused(() -> place.session(place.sessions, id), SESSION_CANNOT_BE_LOCKED);
+        var another = place.builder(place.connection, ofSeconds(20)); // on one connection it would be the same link
+        refusedAs(AmqpErrorCondition.SESSION_CANNOT_BE_LOCKED, () -> place.session(another, place.sessions, id));
         holder.close();
         ServiceBusReceiverClient receiver = place.session(place.sessions, id);
         ServiceBusReceivedMessage message = receiveOne(receiver);

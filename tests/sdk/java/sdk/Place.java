@@ -1,6 +1,8 @@
 package sdk;
 
 import com.azure.core.amqp.AmqpRetryOptions;
+import com.azure.core.amqp.exception.AmqpErrorCondition;
+import com.azure.core.amqp.exception.AmqpException;
 import com.azure.core.util.IterableStream;
 import com.azure.messaging.servicebus.ServiceBusClientBuilder;
 import com.azure.messaging.servicebus.ServiceBusException;
@@ -103,7 +105,11 @@ public final class Place implements AutoCloseable {
 
     /** Accepts a session by name. */
     public ServiceBusReceiverClient session(String queueName, String id) {
-        return closing(closing(builder().sessionReceiver().queueName(queueName)
+        return session(builder(), queueName, id);
+    }
+
+    public ServiceBusReceiverClient session(ServiceBusClientBuilder builderOfOne, String queueName, String id) {
+        return closing(closing(builderOfOne.sessionReceiver().queueName(queueName)
             .maxAutoLockRenewDuration(Duration.ZERO).disableAutoComplete().buildClient()).acceptSession(id));
     }
 
@@ -180,6 +186,21 @@ public final class Place implements AutoCloseable {
             return;
         }
         throw new AssertionError("it was not refused with " + List.of(reasons));
+    }
+
+    /** What is called must fail, for a cause with that condition on the wire: for what the SDK gives no reason. */
+    public static void refusedAs(AmqpErrorCondition condition, Callable<?> attempt) throws Exception {
+        try {
+            attempt.call();
+        } catch (RuntimeException error) {
+            for (Throwable cause = error; cause != null; cause = cause.getCause()) {
+                if (cause instanceof AmqpException told && told.getErrorCondition() == condition) {
+                    return;
+                }
+            }
+            throw error;
+        }
+        throw new AssertionError("it was not refused with " + condition);
     }
 
     /** A call without a result, for refused. */

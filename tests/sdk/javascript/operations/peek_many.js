@@ -16,7 +16,8 @@ module.exports = async function peekMany(place) {
   assert.equal(peeked.length, 100);
   peeked.push(...(await receiver.peekMessages(100, { fromSequenceNumber: peeked.at(-1).sequenceNumber.add(1) })));
   for (const index of range(peeked.length - 1)) {
-    assert.ok(peeked[index].sequenceNumber.lt(peeked[index + 1].sequenceNumber));
+    // Or equal: rhea takes a little more than 2 ** 53 for a safe number, so that those of partition 32 lose a bit.
+    assert.ok(peeked[index].sequenceNumber.lte(peeked[index + 1].sequenceNumber));
   }
   assert.deepEqual(sorted(peeked.map((message) => message.body)), range(COUNT));
   await completeAll(receiver, await receive(receiver, COUNT, 30_000));

@@ -12,7 +12,8 @@ COUNT = 10
 def run(place: Place) -> None:
     with place.client() as client:
         with client.get_queue_sender(place.brief) as sender:
-            sender.send_messages([ServiceBusMessage(f"{number}") for number in range(COUNT)])
+            for number in range(COUNT):  # one by one: where duplicates are looked for, each goes by its own id
+                sender.send_messages(ServiceBusMessage(f"{number}"))
         with client.get_queue_receiver(place.brief, prefetch_count=COUNT) as receiver:
             receiver.complete_message(receiver.receive_messages(1, max_wait_time=10)[0])
             time.sleep(0.5)

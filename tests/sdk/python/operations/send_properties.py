@@ -26,6 +26,7 @@ def run(place: Place) -> None:
         with client.get_queue_receiver(place.queue) as receiver:
             got = receive_one(receiver)
             now = datetime.now(UTC)
+            assert got.lock_token
             assert got.locked_until_utc  # of which a settled message knows nothing
             assert got.locked_until_utc > now
             receiver.complete_message(got)
@@ -39,4 +40,3 @@ def run(place: Place) -> None:
     assert abs(got.enqueued_time_utc - now) < timedelta(seconds=60)
     assert got.expires_at_utc == got.enqueued_time_utc + timedelta(minutes=10)
     assert got.delivery_count == 0
-    assert got.lock_token
