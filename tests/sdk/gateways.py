@@ -55,13 +55,15 @@ class Bench:
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
 
-    def client(self, which: int = 0, **options: Any) -> ServiceBusClient:
-        """Of one of the gateways, where anybody may come in."""
-        connection = (
+    def connection(self, which: int = 0) -> str:
+        """To one of the gateways, where anybody may come in."""
+        return (
             f"Endpoint=sb://127.0.0.1:{self.gateways[which].port};SharedAccessKeyName=anybody;"
             "SharedAccessKey=bm9ib2R5IGxvb2tzIGF0IGl0;UseDevelopmentEmulator=true"
         )
-        return QuickClient.from_connection_string(connection, **options)
+
+    def client(self, which: int = 0, **options: Any) -> ServiceBusClient:
+        return QuickClient.from_connection_string(self.connection(which), **options)
 
     def end(self) -> None:
         for gateway in self.gateways:

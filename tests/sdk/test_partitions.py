@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,11 +15,27 @@ from azure.servicebus.exceptions import OperationTimeoutError, ServiceBusError, 
 from harness.redis_servers import running_brokers
 from partitionedqueue.model.partitioning import partition_of
 from sdk.gateways import PARTITIONS, Bench, bench, partition_of_number
+from sdk.operations import SDKS
+from sdk.programs import Program, SdkNotHere, sdk
 from sdk.python.place import own, receive, receive_one
 
 DEAD = 5
 LOCK_S = 5
 ROUNDS = 6
+SESSIONS = (
+    "session_named",
+    "session_next",
+    "session_none_available",
+    "session_already_locked",
+    "session_order",
+    "session_state",
+    "session_peek",
+    "session_deferred",
+    "session_dead_letter",
+    "session_list",
+    "session_id_required",
+    "session_receiver_required",
+)
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +62,7 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     folder = tmp_path_factory.mktemp("wide")
     with running_brokers(folder / "brokers", 5 * PARTITIONS) as brokers, bench(brokers, folder) as found:
         found.make("plain")
+        found.make("sessions", requiresSession=True, deadLetteringOnMessageExpiration=True)
         found.start_gateway()
         yield found
 
@@ -216,6 +234,33 @@ def assert_found_promptly(queues: Bench) -> None:
 def _send_noting(queues: Bench, key: str, sent_at: list[float]) -> None:
     send(queues, "plain", ServiceBusMessage("waited for", partition_key=key))
     sent_at.append(time.monotonic())
+
+
+# ---- sessions, in eighty partitions
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("name", SDKS)
+def test_sessions_work_over_eighty_partitions_in_each_sdk(wide: Bench, name: str, tmp_path: Path) -> None:
+    try:
+        program = Program(sdk(name), tmp_path / "program.log")
+    except SdkNotHere as error:
+        pytest.skip(str(error))
+    place = {
+        **dict.fromkeys(("connection", "connection_wrong_key", "connection_expired", "connection_listen"), ""),
+        "connection": wide.connection(),
+        **dict.fromkeys(("queue", "brief", "missing"), "plain"),
+        "sessions": "sessions",
+    }
+    try:
+        failed = {}
+        for operation in SESSIONS:
+            outcome = program.run(operation, place)
+            if outcome.outcome == "failed":
+                failed[operation] = outcome.said
+    finally:
+        program.end()
+    assert not failed
 
 
 # ---- a gateway that dies
