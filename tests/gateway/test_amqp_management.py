@@ -1,6 +1,7 @@
 """`$management` over AMQP: each operation, and what is refused."""
 
 import asyncio
+import dataclasses
 import random
 import time
 from uuid import UUID, uuid4
@@ -382,6 +383,19 @@ async def test_many_questions_at_once_are_all_answered(brokers: list[Broker]) ->
             client.put(asking, payload, settled=bool(number % 2))
         found = await client.come(answers, 500, seconds=20)
         assert {got.section(sections.PROPERTIES)[5] for got in found} == set(range(500))
+
+
+async def test_a_node_serves_the_queue_that_has_taken_the_name_of_one_that_has_gone(brokers: list[Broker]) -> None:
+    async with served(brokers) as door, connected(door.port) as client:
+        pair = await client.pair(NODE)
+        (queue,) = door.catalog.queues.values()
+        door.catalog.replace("", [], {})
+        gone = await client.manage(pair, "peek-message", {"from-sequence-number": 0, "message-count": 1})
+        assert (gone.status, gone.condition) == (404, "amqp:not-found")
+        door.catalog.replace("", [dataclasses.replace(queue, uid="another")], {})
+        await put(client)
+        found = await client.manage(pair, "peek-message", {"from-sequence-number": 0, "message-count": 1})
+        assert found.status == 200
 
 
 async def test_an_operation_ends_in_the_clients_own_time(brokers: list[Broker]) -> None:

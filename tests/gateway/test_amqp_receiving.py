@@ -276,6 +276,23 @@ async def test_the_clients_window_is_kept_to_and_what_waits_for_it_is_not_lost(b
             assert await client.settle(got, ACCEPTED) == Accepted()
 
 
+async def test_what_was_deleted_for_a_client_that_left_before_its_window_opened_goes_to_the_next(
+    brokers: list[Broker],
+) -> None:
+    async with served(brokers) as door, connected(door.port) as client:
+        async with connected(door.port, incoming_window=2) as gone:
+            await put(client, 20)
+            receiver = await gone.receiver("orders", snd_settle_mode=SETTLED)
+            assert gone.transport is not None
+            gone.transport.pause_reading()
+            receiver.grant(20)
+            gone.flush()
+            await asyncio.sleep(0.5)
+            gone.cut()
+            await gone.over.wait()
+        await client.receive(await client.receiver("orders", snd_settle_mode=SETTLED), 18)
+
+
 async def test_what_was_delivered_stays_locked_when_the_link_goes(brokers: list[Broker]) -> None:
     async with served(brokers, orders=SHORT) as door, connected(door.port) as client:
         await put(client, 2)

@@ -124,6 +124,17 @@ async def test_a_session_is_free_as_soon_as_its_connection_is_cut(brokers: list[
         assert got.delivery_count == 0
 
 
+async def test_what_is_settled_just_before_a_session_is_let_go_is_settled(brokers: list[Broker]) -> None:
+    async with served(brokers, orders=SESSIONS) as door, connected(door.port) as client:
+        await put(client, "a")
+        receiver = await client.session_receiver("orders", "a")
+        (got,) = await client.receive(receiver)
+        receiver.settle(got.delivery_id, ACCEPTED)
+        receiver.detach()
+        client.flush()
+        assert await client.drain(await client.session_receiver("orders", "a"), 1) == []
+
+
 async def test_the_next_session_is_waited_for(brokers: list[Broker]) -> None:
     async with served(brokers, orders=SESSIONS) as door, connected(door.port) as client:
         waiting = asyncio.create_task(client.session_receiver("orders", None))

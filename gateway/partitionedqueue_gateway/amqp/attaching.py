@@ -54,7 +54,7 @@ def _attach_management(peer: Peer, link: Link, node: NodeAddress) -> None:
     if not any(peer.standing.allow(right, path, now_s) for right in _MANAGERS):
         raise Unauthorized(Right.LISTEN)
     entity = peer.services.entities.open(node.entity)
-    managing = ManagementNode(peer, entity, path)
+    managing = ManagementNode(peer, node.entity, path)
     bytes_max = entity.message_bytes_max + limits.REQUEST_BYTES_BESIDE
     open_request_link(peer, link, node, _MANAGERS, managing.respond, bytes_max=bytes_max)
 

@@ -16,6 +16,7 @@ from partitionedqueue_gateway.amqp.peer import Peer
 from partitionedqueue_gateway.amqp.requests import Answer, Request
 from partitionedqueue_gateway.amqp.session_links import SessionLink
 from partitionedqueue_gateway.amqp.values import Int, Symbol, Value
+from partitionedqueue_gateway.entities.addresses import EntityAddress
 from partitionedqueue_gateway.entities.entity import Entity
 from partitionedqueue_gateway.entities.session import Session
 
@@ -57,9 +58,9 @@ OFFERS: Final[Mapping[str, Offer]] = {
 class ManagementNode:
     """Answers for one entity and connection. `path`: the node's, which claims for the entity reach too."""
 
-    def __init__(self, peer: Peer, entity: Entity, path: str) -> None:
+    def __init__(self, peer: Peer, address: EntityAddress, path: str) -> None:
         self._peer = peer
-        self._entity = entity
+        self._address = address
         self._path = path
 
     async def respond(self, request: Request) -> Answer:
@@ -82,22 +83,23 @@ class ManagementNode:
         if offer is None:
             raise NotSupported(f"there is no operation {request.operation!r}")
         self._peer.standing.demand(offer.right, self._path, time.time())
+        entity = self._peer.services.entities.open(self._address)  # a queue may go and come again
         work = Work(
-            entity=self._entity,
+            entity=entity,
             arguments=arguments.of(request.body),
             sessions=self._peer.sessions,
-            linked=self._linked(request.text("associated-link-name")),
+            linked=self._linked(entity, request.text("associated-link-name")),
             new_message_id=self._peer.services.new_message_id,
             within_s=within_s,
         )
         return await offer.operation(work)
 
-    def _linked(self, name: str | None) -> Session | None:
+    def _linked(self, entity: Entity, name: str | None) -> Session | None:
         """The session of the link of that name, where it is one of this entity's."""
         if name is None:
             return None
         for endpoint in self._peer.endpoints.values():
-            if isinstance(endpoint, SessionLink) and endpoint.link.name == name and endpoint.entity is self._entity:
+            if isinstance(endpoint, SessionLink) and endpoint.link.name == name and endpoint.entity is entity:
                 return endpoint.session
         return None
 

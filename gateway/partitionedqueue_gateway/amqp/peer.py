@@ -35,12 +35,16 @@ class Services:
 
     def release(self, session: Session) -> None:
         """Let a session go; a connection that has ended does not cut this short."""
+        asyncio.get_running_loop().call_soon(self._release, session)  # behind what its client has just settled in it
+
+    def _release(self, session: Session) -> None:
         task = asyncio.get_running_loop().create_task(session.release())
         self._releases.add(task)
         task.add_done_callback(self._releases.discard)
 
     async def close(self) -> None:
         """Wait for what was let go, once no connection is left."""
+        await asyncio.sleep(0)
         if self._releases:
             await asyncio.wait(self._releases, timeout=limits.PEER_CLOSE_S_MAX)
 

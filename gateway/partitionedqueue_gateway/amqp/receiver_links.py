@@ -5,7 +5,7 @@ import logging
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from partitionedqueue.model import amqp_message
 from partitionedqueue.model import limits as model_limits
@@ -187,22 +187,13 @@ class ReceiverLink(Endpoint):
 
         What was delivered stays locked for it: clients settle it by the management node, or over another link.
         """
+        kept, self._kept = self._kept, deque()
+        if kept:
+            self._receiver.give_back([*kept])
         self._receiver.close()
         if self._draining is not None:
             self._draining.cancel()
-        kept, self._kept = self._kept, deque()
-        if kept and not self._deletes:
-            back = self.entity.abandon([one.token for one in kept], counted=False, session=self._session)
-            back.add_done_callback(_heard)
-        elif kept:
-            _log.warning("%d messages of '%s' were deleted and not delivered: the client left", len(kept), self.path)
 
 
 def _ignore(error: PartitionedQueueError | None) -> None:
     """The client settled the message by itself, and waits for no answer."""
-
-
-def _heard(future: "asyncio.Future[Any]") -> None:
-    """What could not be given back comes back when its lock expires."""
-    if not future.cancelled() and (error := future.exception()) is not None:
-        _log.info("messages that nobody has had were not given back: %s", error)

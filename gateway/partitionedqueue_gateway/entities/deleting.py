@@ -41,6 +41,11 @@ class DeletingFanIn(MessageFanIn):
         if self._kept:
             self._loop.call_soon(self._offer)
 
+    def returned(self, messages: Sequence[Taken]) -> None:
+        """It is deleted already: the next who wants something has it, or it is put back."""
+        self._kept = [*messages, *self._kept]
+        self._loop.call_soon(self._offer)
+
     async def arrived(self, partition: int, messages: Sequence[Taken], lock_ends_s: float) -> None:
         """Messages have come, locked: complete what is still wanted."""
         room = max(0, self.wanted - self._deleting)

@@ -71,6 +71,11 @@ class MessageFanIn(FanIn):
         else:
             self._line.pop(receiver, None)
 
+    def returned(self, messages: Sequence[Taken]) -> None:
+        """What a receiver has no use for goes back."""
+        for partition in {one.partition for one in messages}:
+            self.give_back(partition, [one for one in messages if one.partition == partition])
+
     def lose(self, error: PartitionedQueueError) -> None:
         """Nothing will come from here any more."""
         for receiver in [*self._open]:
@@ -138,4 +143,4 @@ class MessageFanIn(FanIn):
     def give_back(self, partition: int, messages: Sequence[Taken]) -> None:
         """Unlock what nobody wants, at once and uncounted."""
         call = calls.abandon(self._keys, merged(messages), counted=False, session=self._session)
-        self._background.start(settled(self._brokers.clients[partition].call(call)))
+        self._background.start(settled(self._brokers.clients[partition].call(call, patience_s=limits.SETTLE_S_MAX)))

@@ -22,6 +22,9 @@ class Served(Protocol):
     def left(self, receiver: "Receiver") -> None:
         """A receiver has closed."""
 
+    def returned(self, messages: Sequence[Taken]) -> None:
+        """A receiver was handed what it has no use for."""
+
 
 class Receiver:
     """Made by `Entity.receiver`. What it wants is handed over as it comes, never more; from callbacks of the loop."""
@@ -53,6 +56,10 @@ class Receiver:
         if self.wanted:
             await self._served.drained(lambda: not self.wanted)
         self.stop()
+
+    def give_back(self, messages: Sequence[Taken]) -> None:
+        """What it was handed last and nobody has seen: it is as if it had never been handed over."""
+        self._served.returned(messages)
 
     def close(self) -> None:
         """`stop`, for good. What was handed over stays locked: whoever has it gives it back."""
