@@ -103,7 +103,7 @@ DRAIN_S_DEFAULT: Final = 5.0
 DRAIN_S_TOLD_MAX: Final = 300.0
 
 END_S_MAX: Final = 15.0
-"""Then nothing new is taken, and AMQP's conversations have so long, then HTTP's requests. The chart's grace is longer."""
+"""Then nothing new is taken; AMQP's conversations have so long, then HTTP's requests. The chart's grace is longer."""
 
 NAME_LOOKUPS_AT_ONCE_MAX: Final = 32
 """Threads: one that waits for the name of a broker must not keep all others waiting."""

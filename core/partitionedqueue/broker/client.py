@@ -165,7 +165,8 @@ class BrokerClient:
         For `patience_s` seconds a broker that is away is tried again, as long as that cannot do a thing twice: the call
         had not been sent yet, or is repeatable.
         """
-        deadline = asyncio.get_running_loop().time() + patience_s
+        # Asking for the loop is a system call in Python 3.11, and most calls need no deadline.
+        deadline = asyncio.get_running_loop().time() + patience_s if patience_s else 0.0
         delay, unsure = limits.RECONNECT_DELAY_S_MIN, False
         while True:
             try:

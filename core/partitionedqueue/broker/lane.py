@@ -2,10 +2,12 @@
 
 import asyncio
 import itertools
+import logging
 import uuid
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
 
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.calls import Call
@@ -45,20 +47,27 @@ def _count(batch: "list[Pending]") -> int:
     return sum([len(pending.stored) for pending in batch])
 
 
+_log = logging.getLogger(__name__)
+
+Told: TypeAlias = Callable[[Numbers | Exception], None]
+"""What becomes of a send: its numbers, or why it failed. It is told once, and must not raise."""
+
+
 class Pending:
     """Messages that go together, and who waits for them until when. `session`: only others of the same one go along."""
 
     __slots__ = (
         "bytes",
         "deadline",
-        "done",
         "fingerprints",
+        "future",
         "keyed",
         "lane",
         "may_be_stored",
         "refused_by",
         "session",
         "stored",
+        "told",
     )
 
     def __init__(  # noqa: PLR0917 -- one for each send: names would cost a tenth of it
@@ -67,7 +76,8 @@ class Pending:
         fingerprints: bytes,
         keyed: bool,
         session: str | None,
-        done: "asyncio.Future[Numbers]",
+        told: Told | None,
+        future: "asyncio.Future[Numbers] | None",
         deadline: float,
         lane: "Lane",
     ) -> None:
@@ -76,11 +86,41 @@ class Pending:
         self.fingerprints = fingerprints
         self.keyed = keyed
         self.session = session
-        self.done = done
+        self.told = told  # whoever waits, by one or the other
+        self.future = future
         self.deadline = deadline
         self.lane = lane  # that it was given to last
         self.may_be_stored = False
         self.refused_by: frozenset[int] = frozenset()  # partitions that were full
+
+    @property
+    def over(self) -> bool:
+        """Whether nobody waits any more."""
+        return self.told is None if self.future is None else self.future.done()
+
+    def tell(self, outcome: Numbers | Exception) -> None:
+        """Say what has become of it, unless that was said before."""
+        if self.future is None:
+            told, self.told = self.told, None
+            if told is not None:
+                try:
+                    told(outcome)
+                except Exception:  # noqa: BLE001 -- a defect of theirs is no failure of what was sent along
+                    _log.exception("what is told of a send failed")
+        elif self.future.done():
+            pass
+        elif isinstance(outcome, Exception):
+            self.future.set_exception(outcome)
+        else:
+            self.future.set_result(outcome)
+
+
+@dataclass(slots=True)
+class Traffic:
+    """On how many lanes of a sender something is under way, and in which loop."""
+
+    loop: asyncio.AbstractEventLoop
+    lanes: int = 0
 
 
 class Lane:
@@ -95,10 +135,13 @@ class Lane:
         client: BrokerClient,
         keys: QueueKeys,
         another: Callable[[float, Collection[int]], "Lane | None"],
+        traffic: Traffic,
     ) -> None:
         self.partition = partition
         self._client = client
         self._keys = keys
+        self._loop = traffic.loop
+        self._traffic = traffic
         self._another = another  # a lane, now, for a keyless message that cannot go here, none of those partitions
         self._down_until = 0.0
         self._asked_at: float | None = None  # since when a send waits for its reply
@@ -108,18 +151,13 @@ class Lane:
         self._plain_sends = 0  # that are to come before one goes past Lua again
         self._under_way = 0  # messages that will stand behind it, if all goes well
         self._buffers: dict[str | None, deque[Pending]] = {}  # by session
-        self._gathering: deque[Pending] | None = None  # what has come in this turn of the loop, before it is sent
+        self.gathers = False  # what comes now still goes with what has come in this turn of the loop
         self._task: asyncio.Task[None] | None = None
 
     def is_up(self, now: float) -> bool:
         """Not known to be down, and not long in answering; what was down is tried again after a while."""
         asked_at = self._asked_at
         return self._down_until < now and (asked_at is None or now - asked_at < limits.SLOW_BROKER_S)
-
-    def takes_company(self, now: float) -> bool:
-        """Whether a keyless message of this turn of the loop is to go along with the last one."""
-        buffer = self._gathering
-        return buffer is not None and len(buffer) < limits.COMPANY_MESSAGES_MAX and self.is_up(now)
 
     @property
     def name(self) -> str:
@@ -134,8 +172,9 @@ class Lane:
             buffer = self._buffers[pending.session] = deque()
         buffer.append(pending)
         if self._task is None:
-            self._gathering = buffer
-            self._task = asyncio.create_task(self._work())
+            self.gathers = True
+            self._traffic.lanes += 1
+            self._task = self._loop.create_task(self._work())
 
     async def cancel_scheduled(self, sequences: list[int], *, within_s: float) -> None:
         """Remove scheduled messages, all or none; a broker that is away is waited for. Raises MessageNotFound."""
@@ -153,7 +192,7 @@ class Lane:
     async def _work(self) -> None:
         try:
             await asyncio.sleep(0)  # what is sent in this turn of the loop goes in one call
-            self._gathering = None
+            self.gathers = False
             while batches := self._next_batches():
                 if len(batches) == 1:
                     await self._send_or_fail(batches[0])
@@ -163,6 +202,8 @@ class Lane:
                         group.create_task(self._send_or_fail(batch))
         finally:
             self._task = None
+            self.gathers = False
+            self._traffic.lanes -= 1
 
     async def _send_or_fail(self, batch: list[Pending]) -> None:
         try:
@@ -192,7 +233,7 @@ class Lane:
         messages, size = 0, 0
         while buffer:
             head = buffer[0]
-            if head.done.done():  # its sender has left: it is not sent any more
+            if head.over:  # its sender has left: it is not sent any more
                 buffer.popleft()
                 continue
             messages += len(head.stored)
@@ -205,8 +246,7 @@ class Lane:
     @staticmethod
     def _fail(several: Iterable[Pending], error: Exception) -> None:
         for pending in several:
-            if not pending.done.done():
-                pending.done.set_exception(error)
+            pending.tell(error)
 
     async def _send(self, batch: list[Pending]) -> None:
         """Send a batch under one number until it is settled. Once it may have been stored, it is repeated unchanged."""
@@ -228,7 +268,7 @@ class Lane:
             else:
                 self._settle(batch, result)
                 return
-            self._down_until = asyncio.get_running_loop().time() + limits.RECONNECT_DELAY_S_MAX
+            self._down_until = self._loop.time() + limits.RECONNECT_DELAY_S_MAX
             self._let_go(batch, unsure=unsure)
             await asyncio.sleep(delay)
             delay = min(delay * 2, limits.RECONNECT_DELAY_S_MAX)
@@ -257,7 +297,7 @@ class Lane:
         )
 
     async def _attempt(self, batch: list[Pending], call: Call[SendResult]) -> SendResult:
-        self._asked_at = asyncio.get_running_loop().time()
+        self._asked_at = self._loop.time()
         before = [pending.may_be_stored for pending in batch]
         count = _count(batch)
         self._under_way += count
@@ -285,8 +325,7 @@ class Lane:
             self._settle_some(batch, local, frozenset(result.duplicates))
             return
         for pending in batch:
-            if not pending.done.done():
-                pending.done.set_result(Numbers(self.partition, local, _NO_DUPLICATES))
+            pending.tell(Numbers(self.partition, local, _NO_DUPLICATES))
             if local:
                 local += len(pending.stored)
 
@@ -296,14 +335,13 @@ class Lane:
         for pending in batch:
             count = len(pending.stored)
             mine = frozenset(n for n in range(count) if place + n in dropped)
-            if not pending.done.done():
-                pending.done.set_result(Numbers(self.partition, local if len(mine) < count else 0, mine))
+            pending.tell(Numbers(self.partition, local if len(mine) < count else 0, mine))
             local += count - len(mine) if local else 0
             place += count
 
     def _settle_full(self, batch: list[Pending], error: QueueFull) -> None:
         """Refused before anything was stored: a keyless message tries every other partition once, a keyed one fails."""
-        now = asyncio.get_running_loop().time()
+        now = self._loop.time()
         for pending in batch:
             pending.refused_by |= {self.partition}
             lane = None if pending.keyed else self._another(now, pending.refused_by)
@@ -315,11 +353,11 @@ class Lane:
     def _let_go(self, batch: list[Pending], *, unsure: bool) -> None:
         """Keyless messages that were surely not stored here go to a partition that is up; those given up on go."""
         if not unsure:
-            batch[:] = [pending for pending in batch if not pending.done.done()]
-        elif all(pending.done.done() for pending in batch):
+            batch[:] = [pending for pending in batch if not pending.over]
+        elif all(pending.over for pending in batch):
             batch.clear()
         buffer = self._buffers.get(None, deque())  # a message of a session has a key
-        now = asyncio.get_running_loop().time()
+        now = self._loop.time()
         for source in (buffer,) if unsure else (batch, buffer):
             for pending in [p for p in source if not p.keyed]:
                 lane = self._another(now, pending.refused_by)

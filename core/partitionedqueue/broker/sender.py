@@ -9,7 +9,7 @@ from typing import Final
 
 from partitionedqueue.broker.client import BrokerClient
 from partitionedqueue.broker.keys import QueueKeys
-from partitionedqueue.broker.lane import Lane, Numbers, Pending
+from partitionedqueue.broker.lane import Lane, Numbers, Pending, Told, Traffic
 from partitionedqueue.model import duplicates, limits, partitioning
 from partitionedqueue.model.errors import BrokerUnavailable, InvalidMessage, MessageNotFound
 from partitionedqueue.model.identifiers import SequenceNumber, sequence_number, split_sequence_number
@@ -23,9 +23,9 @@ class QueueSender:
     """Sends to one queue. `clients` are those of its partitions, in order.
 
     A keyed message goes to its key's partition and waits for it up to the operation timeout. Keyless ones go
-    round-robin to partitions that are up, those of one turn of the loop in small companies: sixteen in one call cost a
-    broker, and us, little more than one. Where there is one partition alone, no message has a key. Sends of one turn
-    to one partition (and session) travel together.
+    round-robin to partitions that are up; those of one turn of the loop, and of times when much is under way, in small
+    companies: sixteen in one call cost a broker, and us, little more than one. Where there is one partition alone, no
+    message has a key. Sends of one turn to one partition (and session) travel together.
     A send whose reply was lost is repeated under the same number, and stored once. A duplicate, where the queue detects
     them, is accepted and dropped.
     """
@@ -43,8 +43,13 @@ class QueueSender:
         self._timeout_s = operation_timeout_s
         self._has_sessions = requires_session
         self._detects = requires_duplicate_detection
-        self._lanes = [Lane(partition, client, keys, self._next_lane) for partition, client in enumerate(clients)]
+        self._loop = asyncio.get_running_loop()
+        self._traffic = Traffic(self._loop)
+        self._lanes = [
+            Lane(partition, client, keys, self._next_lane, self._traffic) for partition, client in enumerate(clients)
+        ]
         self._company: Lane | None = None  # where the last keyless message went
+        self._company_left = 0  # that may still go there
         self._turn = itertools.count(random.randrange(max(1, len(clients))))  # many short programs spread, too
         self._closed = False
         self._waiting: list[Pending] = []
@@ -80,26 +85,39 @@ class QueueSender:
         Raises InvalidMessage, BatchKeyConflict, and BrokerUnavailable where the sender is closed; the future has the
         numbers, or BrokerUnavailable (`outcome_unknown` where it may be stored all the same), or the broker's refusal.
         """
+        done: asyncio.Future[Numbers] = self._loop.create_future()
+        self._submit(messages, None, done, within_s)
+        return done
+
+    def submit_then(self, messages: Sequence[Storable], told: Told, *, within_s: float | None = None) -> None:
+        """As `submit`, without a future: `told` is called with the numbers or the error, and must not raise. HOT."""
+        self._submit(messages, told, None, within_s)
+
+    def _submit(
+        self,
+        messages: Sequence[Storable],
+        told: Told | None,
+        future: "asyncio.Future[Numbers] | None",
+        within_s: float | None,
+    ) -> None:
         if not messages:
             raise InvalidMessage("a batch has at least one message")
         if self._closed:
             raise BrokerUnavailable("the sender is closed")
-        if len(self._lanes) == 1:
-            key, stored = None, [message.stored for message in messages]
-        elif len(messages) == 1:
-            key = partitioning.partition_key_of(messages[0], requires_duplicate_detection=self._detects)
+        key = None
+        if len(messages) == 1:
             stored = [messages[0].stored]
+            if len(self._lanes) > 1:
+                key = partitioning.partition_key_of(messages[0], requires_duplicate_detection=self._detects)
         else:
-            key = partitioning.key_of_batch(messages, requires_duplicate_detection=self._detects)
             stored = [message.stored for message in messages]
-        loop = asyncio.get_running_loop()
-        now = loop.time()
+            if len(self._lanes) > 1:
+                key = partitioning.key_of_batch(messages, requires_duplicate_detection=self._detects)
+        now = self._loop.time()
         if key is not None:
             lane: Lane | None = self._lanes[partitioning.partition_of(key, len(self._lanes))]
-        elif self._company is not None and self._company.takes_company(now):
-            lane = self._company
         else:
-            lane = self._company = self._next_lane(now)
+            lane = self._lane_in_company(now)
         if lane is None:
             raise BrokerUnavailable("this queue has no partitions")
         pending = Pending(
@@ -107,15 +125,15 @@ class QueueSender:
             duplicates.fingerprints(messages) if self._detects else b"",
             key is not None,
             messages[0].session_id if self._has_sessions else None,
-            loop.create_future(),
+            told,
+            future,
             now + (self._timeout_s if within_s is None else within_s),
             lane,
         )
         self._waiting.append(pending)
         if self._watch is None:
-            self._watch = loop.call_later(_LATE_CHECK_S, self._tell_the_late)
+            self._watch = self._loop.call_later(_LATE_CHECK_S, self._tell_the_late)
         lane.put(pending)
-        return pending.done
 
     async def cancel_scheduled(self, numbers: Iterable[int]) -> None:
         """Remove scheduled messages before their time; in each partition all of them or none.
@@ -141,19 +159,28 @@ class QueueSender:
 
     def _tell_the_late(self) -> None:
         """One timer for all: a timer a message would cost a tenth of sending it."""
-        loop = asyncio.get_running_loop()
-        now = loop.time()
-        self._waiting = [pending for pending in self._waiting if not pending.done.done()]
+        now = self._loop.time()
+        self._waiting = [pending for pending in self._waiting if not pending.over]
         for pending in self._waiting:
             if pending.deadline <= now:
                 words = f"{pending.lane.name} is down: not stored in time"
-                pending.done.set_exception(BrokerUnavailable(words, outcome_unknown=pending.may_be_stored))
-        self._watch = loop.call_later(_LATE_CHECK_S, self._tell_the_late) if self._waiting else None
+                pending.tell(BrokerUnavailable(words, outcome_unknown=pending.may_be_stored))
+        self._watch = self._loop.call_later(_LATE_CHECK_S, self._tell_the_late) if self._waiting else None
 
     @property
     def partitions(self) -> int:
         """How many there are."""
         return len(self._lanes)
+
+    def _lane_in_company(self, now: float) -> Lane | None:
+        """Where a keyless message goes: along with the last one, or a lane on."""
+        lane = self._company
+        busy = self._traffic.lanes >= limits.LANES_IN_USE_MIN
+        if self._company_left and lane is not None and (lane.gathers or busy) and lane.is_up(now):
+            self._company_left -= 1
+            return lane
+        self._company, self._company_left = self._next_lane(now), limits.COMPANY_MESSAGES_MAX - 1
+        return self._company
 
     def _next_lane(self, now: float, refused_by: Collection[int] = ()) -> Lane | None:
         """Round-robin over those that were not full, passing over what is down; None where all were full."""

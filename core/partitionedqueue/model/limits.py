@@ -74,7 +74,8 @@ RECONNECT_DELAY_S_MIN: Final = 0.05
 RECONNECT_DELAY_S_MAX: Final = 2.0
 SLOW_BROKER_S: Final = 1.0  # keyless messages pass over a partition that has not answered for so long
 CALLS_IN_FLIGHT_MAX: Final = 4_096  # for one connection; a further call waits
-COMPANY_MESSAGES_MAX: Final = 16  # keyless sends of one turn of the loop that go to one partition, then the next's
+COMPANY_MESSAGES_MAX: Final = 16  # keyless sends that go to one partition together, then the next's
+LANES_IN_USE_MIN: Final = 4  # partitions that are sent to at the same time before a keyless send waits for another
 SEND_BATCH_MESSAGES_MAX: Final = 256  # sends that are coalesced into one call
 SEND_BATCH_BYTES_MAX: Final = 1024 * 1024
 

@@ -1,6 +1,5 @@
 """Links over which clients send to a queue: each message is answered once it is durable, in the order of that."""
 
-import asyncio
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
@@ -61,17 +60,15 @@ class SenderLink(Endpoint):
                 messages = self._read(payload, message_format, state)
             else:
                 messages = (read(payload, new_message_id=self._new_message_id, bytes_most=self._bytes_max),)
-            future = self._entity.send(messages, within_s=self._within_s)
+            size = len(payload) + limits.SEND_BYTES_BESIDE
+            told = partial(self._stored_unasked, size) if settled else partial(self._stored, delivery_id)
+            self._entity.send_then(messages, told, within_s=self._within_s)
         except PartitionedQueueError as error:
             self._refuse(event, error)
             return
         self._under_way += 1
         if settled:
-            size = len(payload) + limits.SEND_BYTES_BESIDE
             self._peer.unanswered_bytes += size
-            future.add_done_callback(partial(self._stored_unasked, size))
-        else:
-            future.add_done_callback(partial(self._stored, delivery_id))
 
     def _read(self, payload: bytes, message_format: int, state: bytes) -> Sequence[Storable]:
         """What is not simply one message."""
@@ -83,19 +80,16 @@ class SenderLink(Endpoint):
             raise NotSupported(f"message format 0x{message_format:x} is not served; 0 and 0x80013700 are")
         return (read(payload, new_message_id=self._new_message_id, bytes_most=self._bytes_max),)
 
-    def _stored(self, delivery_id: int, future: "asyncio.Future[Numbers]") -> None:
+    def _stored(self, delivery_id: int, outcome: Numbers | Exception) -> None:
         self._under_way -= 1
-        error = asyncio.CancelledError() if future.cancelled() else future.exception()
-        state = ACCEPTED if error is None else outcomes.rejected(conditions.amqp_error(error))
+        state = outcomes.rejected(conditions.amqp_error(outcome)) if isinstance(outcome, Exception) else ACCEPTED
         self.link.settle(delivery_id, state)
         self._peer.answer_soon()
 
-    def _stored_unasked(self, size: int, future: "asyncio.Future[Numbers]") -> None:
+    def _stored_unasked(self, size: int, _: Numbers | Exception) -> None:
         self._under_way -= 1
         self._peer.unanswered_bytes -= size
         self._peer.answer_soon()
-        if not future.cancelled():
-            future.exception()  # was not asked for, and is none that asyncio should tell of
 
     def _refuse(self, event: MessageReceived, error: PartitionedQueueError) -> None:
         if not event.settled:
