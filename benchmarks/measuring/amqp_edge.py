@@ -16,12 +16,12 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "gateway"))
 
 from partitionedqueue.model.amqp_message import BATCH_FORMAT, batch
-from partitionedqueue_gateway.amqp import events, outcomes, sections
-from partitionedqueue_gateway.amqp.connection import Connection, ConnectionSettings
-from partitionedqueue_gateway.amqp.decoding import decode
-from partitionedqueue_gateway.amqp.link import Link, ReceivingLink, SendingLink
-from partitionedqueue_gateway.amqp.terminus import address_of
-from partitionedqueue_gateway.amqp.values import Int, Symbol, Timestamp, UInt
+from partitionedqueue_gateway.amqp.engine import events, outcomes, sections
+from partitionedqueue_gateway.amqp.engine.connection import Connection, ConnectionSettings
+from partitionedqueue_gateway.amqp.engine.decoding import decode
+from partitionedqueue_gateway.amqp.engine.link import Link, ReceivingLink, SendingLink
+from partitionedqueue_gateway.amqp.engine.terminus import address_of
+from partitionedqueue_gateway.amqp.engine.values import Int, Symbol, Timestamp, UInt
 
 WINDOW = 1_000
 _KEPT: defaultdict[str, deque[bytes]] = defaultdict(deque)

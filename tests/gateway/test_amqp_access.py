@@ -10,9 +10,9 @@ from harness.amqp_client import Answered, Client, Refused, connected, message
 from harness.amqp_door import Door, served
 from harness.redis_servers import Broker
 from harness.sas_tokens import KEY, LISTENER, ROOT, SENDER, access_by_policies, sas_token
-from partitionedqueue_gateway.amqp import terminus
-from partitionedqueue_gateway.amqp.outcomes import Accepted
-from partitionedqueue_gateway.amqp.values import ULong, Value
+from partitionedqueue_gateway.amqp.engine import terminus
+from partitionedqueue_gateway.amqp.engine.outcomes import Accepted
+from partitionedqueue_gateway.amqp.engine.values import ULong, Value
 
 QUEUE = "sb://localhost:5672/orders"
 SAS_TYPE = "servicebus.windows.net:sastoken"

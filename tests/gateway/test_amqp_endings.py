@@ -11,9 +11,9 @@ from harness.amqp_door import Door, served
 from harness.entities_in_use import until
 from harness.redis_servers import Broker
 from partitionedqueue_gateway import limits
-from partitionedqueue_gateway.amqp.outcomes import ACCEPTED, Accepted
+from partitionedqueue_gateway.amqp.engine.outcomes import ACCEPTED, Accepted
+from partitionedqueue_gateway.amqp.engine.values import Value
 from partitionedqueue_gateway.amqp.session_links import PendingSession
-from partitionedqueue_gateway.amqp.values import Value
 
 SESSIONS = {"requires_session": True}
 

@@ -11,10 +11,10 @@ import pytest
 from harness.amqp_client import Client, Got, connected, message
 from harness.amqp_door import served
 from harness.redis_servers import Broker
-from partitionedqueue_gateway.amqp import decoding, outcomes, sections, terminus
+from partitionedqueue_gateway.amqp.engine import decoding, outcomes, sections, terminus
+from partitionedqueue_gateway.amqp.engine.outcomes import Modified
+from partitionedqueue_gateway.amqp.engine.values import Array, Described, Int, Symbol, Timestamp, UInt, ULong, Value
 from partitionedqueue_gateway.amqp.management import OFFERS
-from partitionedqueue_gateway.amqp.outcomes import Modified
-from partitionedqueue_gateway.amqp.values import Array, Described, Int, Symbol, Timestamp, UInt, ULong, Value
 
 SESSIONS = {"requires_session": True}
 NODE = "orders/$management"

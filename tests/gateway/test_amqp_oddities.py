@@ -12,12 +12,12 @@ from harness.amqp_client import Client, Refused, connected, message
 from harness.amqp_door import served
 from harness.entities_in_use import until
 from harness.redis_servers import Broker
-from partitionedqueue_gateway.amqp import outcomes, sections
-from partitionedqueue_gateway.amqp.encoding import encode
-from partitionedqueue_gateway.amqp.frequent_reading import Flow
-from partitionedqueue_gateway.amqp.frequent_writing import flow
-from partitionedqueue_gateway.amqp.outcomes import Accepted
-from partitionedqueue_gateway.amqp.values import Array, Described, Int, Symbol, Timestamp, UInt, ULong, Value
+from partitionedqueue_gateway.amqp.engine import outcomes, sections
+from partitionedqueue_gateway.amqp.engine.encoding import encode
+from partitionedqueue_gateway.amqp.engine.frequent_reading import Flow
+from partitionedqueue_gateway.amqp.engine.frequent_writing import flow
+from partitionedqueue_gateway.amqp.engine.outcomes import Accepted
+from partitionedqueue_gateway.amqp.engine.values import Array, Described, Int, Symbol, Timestamp, UInt, ULong, Value
 
 ADDRESSES: list[Value] = [
     *("orders", "parcels", "orders/$management", "$cbs", "orders/$DeadLetterQueue", "", "/", "//", "%", "%zz", "://"),

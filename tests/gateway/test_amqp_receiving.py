@@ -14,12 +14,12 @@ from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.model.amqp_message import BATCH_FORMAT
 from partitionedqueue.model.lock_token import LockToken
 from partitionedqueue.model.queue_spec import QueueStatus
-from partitionedqueue_gateway.amqp import outcomes, sections
-from partitionedqueue_gateway.amqp.encoding import encode
-from partitionedqueue_gateway.amqp.link import ReceivingLink
-from partitionedqueue_gateway.amqp.outcomes import ACCEPTED, RELEASED, Accepted, Modified, Outcome, Rejected
-from partitionedqueue_gateway.amqp.performatives import AmqpError
-from partitionedqueue_gateway.amqp.values import Described, Int, Symbol, ULong, Value
+from partitionedqueue_gateway.amqp.engine import outcomes, sections
+from partitionedqueue_gateway.amqp.engine.encoding import encode
+from partitionedqueue_gateway.amqp.engine.link import ReceivingLink
+from partitionedqueue_gateway.amqp.engine.outcomes import ACCEPTED, RELEASED, Accepted, Modified, Outcome, Rejected
+from partitionedqueue_gateway.amqp.engine.performatives import AmqpError
+from partitionedqueue_gateway.amqp.engine.values import Described, Int, Symbol, ULong, Value
 
 SHORT = {"lock_duration_ms": 5_000}
 DEAD_LETTER = outcomes.rejected(

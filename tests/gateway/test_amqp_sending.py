@@ -13,10 +13,10 @@ from harness.redis_servers import Broker
 from partitionedqueue.model.amqp_message import BATCH_FORMAT
 from partitionedqueue.model.queue_spec import QueueStatus
 from partitionedqueue_gateway import limits
-from partitionedqueue_gateway.amqp import sections
-from partitionedqueue_gateway.amqp.link import ReceivingLink, SendingLink
-from partitionedqueue_gateway.amqp.outcomes import Accepted, Outcome, Rejected
-from partitionedqueue_gateway.amqp.values import Described, Symbol, Timestamp, UInt, ULong, Value
+from partitionedqueue_gateway.amqp.engine import sections
+from partitionedqueue_gateway.amqp.engine.link import ReceivingLink, SendingLink
+from partitionedqueue_gateway.amqp.engine.outcomes import Accepted, Outcome, Rejected
+from partitionedqueue_gateway.amqp.engine.values import Described, Symbol, Timestamp, UInt, ULong, Value
 
 COORDINATOR = Described(ULong(0x30), [[Symbol("amqp:local-transactions")]])
 

@@ -8,11 +8,11 @@ import pytest
 from harness.amqp_client import Client, Refused, connected, message
 from harness.amqp_door import served
 from harness.redis_servers import Broker
-from partitionedqueue_gateway.amqp import outcomes, sections, terminus
-from partitionedqueue_gateway.amqp.link import ReceivingLink
-from partitionedqueue_gateway.amqp.outcomes import ACCEPTED, Accepted, Modified
+from partitionedqueue_gateway.amqp.engine import outcomes, sections, terminus
+from partitionedqueue_gateway.amqp.engine.link import ReceivingLink
+from partitionedqueue_gateway.amqp.engine.outcomes import ACCEPTED, Accepted, Modified
+from partitionedqueue_gateway.amqp.engine.values import Described, Symbol, UInt, ULong, Value
 from partitionedqueue_gateway.amqp.session_links import ticks
-from partitionedqueue_gateway.amqp.values import Described, Symbol, UInt, ULong, Value
 
 SESSIONS = {"requires_session": True}
 SHORT = {"requires_session": True, "lock_duration_ms": 5_000}

@@ -6,15 +6,15 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
-from partitionedqueue_gateway.amqp import decoding, events, outcomes, sections, terminus
-from partitionedqueue_gateway.amqp.amqp_session import AmqpSession
-from partitionedqueue_gateway.amqp.connection import Connection, ConnectionSettings, Role
-from partitionedqueue_gateway.amqp.encoding import encode
-from partitionedqueue_gateway.amqp.events import MessageReceived
-from partitionedqueue_gateway.amqp.link import Link, ReceivingLink, SendingLink
-from partitionedqueue_gateway.amqp.outcomes import Outcome
-from partitionedqueue_gateway.amqp.performatives import AmqpError
-from partitionedqueue_gateway.amqp.values import Array, Described, Symbol, UInt, ULong, Value
+from partitionedqueue_gateway.amqp.engine import decoding, events, outcomes, sections, terminus
+from partitionedqueue_gateway.amqp.engine.amqp_session import AmqpSession
+from partitionedqueue_gateway.amqp.engine.connection import Connection, ConnectionSettings, Role
+from partitionedqueue_gateway.amqp.engine.encoding import encode
+from partitionedqueue_gateway.amqp.engine.events import MessageReceived
+from partitionedqueue_gateway.amqp.engine.link import Link, ReceivingLink, SendingLink
+from partitionedqueue_gateway.amqp.engine.outcomes import Outcome
+from partitionedqueue_gateway.amqp.engine.performatives import AmqpError
+from partitionedqueue_gateway.amqp.engine.values import Array, Described, Symbol, UInt, ULong, Value
 
 SECONDS = 10.0
 DELIVERY_COUNT = 4

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from partitionedqueue_gateway.amqp import events as happened
-from partitionedqueue_gateway.amqp import terminus
-from partitionedqueue_gateway.amqp.connection import Connection, ConnectionSettings, Role
-from partitionedqueue_gateway.amqp.events import Event
-from partitionedqueue_gateway.amqp.link import ReceivingLink, SendingLink
+from partitionedqueue_gateway.amqp.engine import events as happened
+from partitionedqueue_gateway.amqp.engine import terminus
+from partitionedqueue_gateway.amqp.engine.connection import Connection, ConnectionSettings, Role
+from partitionedqueue_gateway.amqp.engine.events import Event
+from partitionedqueue_gateway.amqp.engine.link import ReceivingLink, SendingLink
 
 E = TypeVar("E", bound=Event)
 Settings = dict[str, Any]

@@ -7,9 +7,9 @@ from uuid import UUID
 from partitionedqueue.model import limits
 from partitionedqueue.model.amqp_types import Encoded
 from partitionedqueue.model.lock_token import LockToken
-from partitionedqueue_gateway.amqp.encoding import encode
+from partitionedqueue_gateway.amqp.engine.encoding import encode
+from partitionedqueue_gateway.amqp.engine.values import Array, Value
 from partitionedqueue_gateway.amqp.failures import ArgumentOutOfRange, InvalidRequest
-from partitionedqueue_gateway.amqp.values import Array, Value
 
 Arguments = Mapping[Any, Value]
 

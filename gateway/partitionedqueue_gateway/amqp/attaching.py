@@ -7,10 +7,11 @@ from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue_gateway import limits
 from partitionedqueue_gateway.access.failures import Unauthorized
 from partitionedqueue_gateway.access.policies import Right
-from partitionedqueue_gateway.amqp import conditions, session_links, terminus
+from partitionedqueue_gateway.amqp import conditions, session_links
 from partitionedqueue_gateway.amqp.cbs import TokenNode
+from partitionedqueue_gateway.amqp.engine import terminus
+from partitionedqueue_gateway.amqp.engine.link import Link, ReceivingLink, SendingLink
 from partitionedqueue_gateway.amqp.failures import InvalidRequest, NotSupported
-from partitionedqueue_gateway.amqp.link import Link, ReceivingLink, SendingLink
 from partitionedqueue_gateway.amqp.management import ManagementNode
 from partitionedqueue_gateway.amqp.peer import Peer
 from partitionedqueue_gateway.amqp.receiver_links import open_receiver

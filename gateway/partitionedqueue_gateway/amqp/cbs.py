@@ -5,10 +5,10 @@ from typing import Final
 
 from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue_gateway.amqp import conditions
+from partitionedqueue_gateway.amqp.engine.values import Int, Symbol
 from partitionedqueue_gateway.amqp.failures import InvalidRequest, NotSupported
 from partitionedqueue_gateway.amqp.requests import Answer, Request
 from partitionedqueue_gateway.amqp.standing import Standing
-from partitionedqueue_gateway.amqp.values import Int, Symbol
 
 PUT_TOKEN: Final = "put-token"  # noqa: S105 -- an operation's name
 ACCEPTED: Final = 202

@@ -8,7 +8,7 @@ from partitionedqueue.model import errors
 from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue_gateway.access import failures as access
 from partitionedqueue_gateway.amqp import failures as refused
-from partitionedqueue_gateway.amqp.performatives import AmqpError
+from partitionedqueue_gateway.amqp.engine.performatives import AmqpError
 from partitionedqueue_gateway.entities import failures
 
 

@@ -10,13 +10,14 @@ from typing import Any, Final, Protocol
 
 from partitionedqueue_gateway import limits
 from partitionedqueue_gateway.access.failures import TokenRefused
-from partitionedqueue_gateway.amqp import attaching, conditions, events
+from partitionedqueue_gateway.amqp import attaching, conditions
 from partitionedqueue_gateway.amqp.backlog import Reading, Share
-from partitionedqueue_gateway.amqp.connection import Connection, ConnectionSettings
+from partitionedqueue_gateway.amqp.engine import events
+from partitionedqueue_gateway.amqp.engine.connection import Connection, ConnectionSettings
+from partitionedqueue_gateway.amqp.engine.link import Link
+from partitionedqueue_gateway.amqp.engine.performatives import AmqpError
 from partitionedqueue_gateway.amqp.failures import LinkDetached, TokenLapsed
-from partitionedqueue_gateway.amqp.link import Link
 from partitionedqueue_gateway.amqp.peer import Peer, Services
-from partitionedqueue_gateway.amqp.performatives import AmqpError
 
 __all__ = ["Conversation", "Services", "Wire"]
 

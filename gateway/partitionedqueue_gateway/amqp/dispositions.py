@@ -7,10 +7,11 @@ from typing import Final
 
 from partitionedqueue.model.lock_token import LockToken
 from partitionedqueue.model.message import PropertyValue
-from partitionedqueue_gateway.amqp import arguments, outcomes
-from partitionedqueue_gateway.amqp.decoding import DecodeError
+from partitionedqueue_gateway.amqp import arguments
+from partitionedqueue_gateway.amqp.engine import outcomes
+from partitionedqueue_gateway.amqp.engine.decoding import DecodeError
+from partitionedqueue_gateway.amqp.engine.outcomes import Modified, Rejected, Released
 from partitionedqueue_gateway.amqp.failures import InvalidRequest, NotSupported
-from partitionedqueue_gateway.amqp.outcomes import Modified, Rejected, Released
 from partitionedqueue_gateway.entities.entity import Entity
 from partitionedqueue_gateway.entities.session import Session
 from partitionedqueue_gateway.entities.settling import Lost

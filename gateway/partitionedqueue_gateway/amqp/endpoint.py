@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from partitionedqueue_gateway.access.policies import Right
-from partitionedqueue_gateway.amqp.events import MessageReceived
-from partitionedqueue_gateway.amqp.link import Link
+from partitionedqueue_gateway.amqp.engine.events import MessageReceived
+from partitionedqueue_gateway.amqp.engine.link import Link
 
 Delivered = Sequence[tuple[int, Any]]
 """Deliveries, by id, each with the context that it was sent with."""

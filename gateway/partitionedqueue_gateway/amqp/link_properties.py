@@ -3,8 +3,8 @@
 from typing import Final
 
 from partitionedqueue_gateway import limits
-from partitionedqueue_gateway.amqp.link import Link
-from partitionedqueue_gateway.amqp.values import Value
+from partitionedqueue_gateway.amqp.engine.link import Link
+from partitionedqueue_gateway.amqp.engine.values import Value
 
 TIMEOUT: Final = "com.microsoft:timeout"
 TRANSFER_DESTINATION: Final = "com.microsoft:transfer-destination-address"

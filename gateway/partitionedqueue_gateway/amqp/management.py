@@ -10,12 +10,12 @@ from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue_gateway import limits
 from partitionedqueue_gateway.access.policies import Right
 from partitionedqueue_gateway.amqp import arguments, conditions, link_properties, message_operations, session_operations
+from partitionedqueue_gateway.amqp.engine.values import Int, Symbol, Value
 from partitionedqueue_gateway.amqp.failures import NotAllowed, NotSupported, OperationTimeout
 from partitionedqueue_gateway.amqp.operation import Reply, Work
 from partitionedqueue_gateway.amqp.peer import Peer
 from partitionedqueue_gateway.amqp.requests import Answer, Request
 from partitionedqueue_gateway.amqp.session_links import SessionLink
-from partitionedqueue_gateway.amqp.values import Int, Symbol, Value
 from partitionedqueue_gateway.entities.addresses import EntityAddress
 from partitionedqueue_gateway.entities.entity import Entity
 from partitionedqueue_gateway.entities.session import Session

@@ -11,9 +11,9 @@ from partitionedqueue.model.identifiers import sequence_number
 from partitionedqueue.model.storable import Storable
 from partitionedqueue_gateway.amqp import arguments, conditions
 from partitionedqueue_gateway.amqp.dispositions import Abandon, Complete, DeadLetter, Defer, Disposition
+from partitionedqueue_gateway.amqp.engine.values import Array, Int, Value
 from partitionedqueue_gateway.amqp.failures import InvalidRequest, NotSupported
 from partitionedqueue_gateway.amqp.operation import NO_CONTENT, Reply, Work
-from partitionedqueue_gateway.amqp.values import Array, Int, Value
 from partitionedqueue_gateway.entities import taken
 from partitionedqueue_gateway.entities.addresses import SubQueue
 from partitionedqueue_gateway.entities.entity import Entity

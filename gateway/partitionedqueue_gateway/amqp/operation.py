@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from partitionedqueue.model.errors import SessionLockLost
 from partitionedqueue_gateway.amqp import arguments
 from partitionedqueue_gateway.amqp.arguments import Arguments
-from partitionedqueue_gateway.amqp.values import Value
+from partitionedqueue_gateway.amqp.engine.values import Value
 from partitionedqueue_gateway.entities.addresses import EntityAddress
 from partitionedqueue_gateway.entities.entity import Entity
 from partitionedqueue_gateway.entities.session import Session

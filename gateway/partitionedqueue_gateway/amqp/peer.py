@@ -13,7 +13,7 @@ from partitionedqueue_gateway.access.access import Access
 from partitionedqueue_gateway.amqp import conditions
 from partitionedqueue_gateway.amqp.backlog import Backlog
 from partitionedqueue_gateway.amqp.endpoint import Endpoint
-from partitionedqueue_gateway.amqp.link import Link
+from partitionedqueue_gateway.amqp.engine.link import Link
 from partitionedqueue_gateway.amqp.standing import Standing
 from partitionedqueue_gateway.entities.addresses import EntityAddress
 from partitionedqueue_gateway.entities.entities import Entities

@@ -14,12 +14,13 @@ from partitionedqueue.model.errors import InvalidMessage, PartitionedQueueError
 from partitionedqueue.model.lock_token import LockToken
 from partitionedqueue_gateway import limits
 from partitionedqueue_gateway.access.policies import Right
-from partitionedqueue_gateway.amqp import conditions, dispositions, outcomes
+from partitionedqueue_gateway.amqp import conditions, dispositions
 from partitionedqueue_gateway.amqp.dispositions import Complete, Disposition
 from partitionedqueue_gateway.amqp.endpoint import Delivered, Endpoint
+from partitionedqueue_gateway.amqp.engine import outcomes
+from partitionedqueue_gateway.amqp.engine.link import SendingLink
+from partitionedqueue_gateway.amqp.engine.outcomes import ACCEPTED, ACCEPTED_CODE
 from partitionedqueue_gateway.amqp.failures import NotAllowed
-from partitionedqueue_gateway.amqp.link import SendingLink
-from partitionedqueue_gateway.amqp.outcomes import ACCEPTED, ACCEPTED_CODE
 from partitionedqueue_gateway.amqp.peer import Peer
 from partitionedqueue_gateway.entities.addresses import SubQueue
 from partitionedqueue_gateway.entities.entity import Entity

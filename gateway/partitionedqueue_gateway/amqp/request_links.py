@@ -6,12 +6,13 @@ from typing import TypeAlias
 
 from partitionedqueue_gateway import limits
 from partitionedqueue_gateway.access.policies import Right
-from partitionedqueue_gateway.amqp import conditions, outcomes, requests, terminus
+from partitionedqueue_gateway.amqp import conditions, requests
 from partitionedqueue_gateway.amqp.endpoint import Endpoint
-from partitionedqueue_gateway.amqp.events import MessageReceived
+from partitionedqueue_gateway.amqp.engine import outcomes, terminus
+from partitionedqueue_gateway.amqp.engine.events import MessageReceived
+from partitionedqueue_gateway.amqp.engine.link import Link, ReceivingLink, SendingLink
+from partitionedqueue_gateway.amqp.engine.outcomes import ACCEPTED
 from partitionedqueue_gateway.amqp.failures import InvalidRequest, NotAllowed
-from partitionedqueue_gateway.amqp.link import Link, ReceivingLink, SendingLink
-from partitionedqueue_gateway.amqp.outcomes import ACCEPTED
 from partitionedqueue_gateway.amqp.peer import Peer
 from partitionedqueue_gateway.amqp.requests import Answer, Request
 from partitionedqueue_gateway.entities.addresses import NodeAddress

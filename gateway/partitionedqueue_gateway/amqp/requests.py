@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from partitionedqueue.model.amqp_types import NULL, compound
-from partitionedqueue_gateway.amqp import decoding, sections
-from partitionedqueue_gateway.amqp.decoding import DecodeError
-from partitionedqueue_gateway.amqp.encoding import encode
+from partitionedqueue_gateway.amqp.engine import decoding, sections
+from partitionedqueue_gateway.amqp.engine.decoding import DecodeError
+from partitionedqueue_gateway.amqp.engine.encoding import encode
+from partitionedqueue_gateway.amqp.engine.values import Value
 from partitionedqueue_gateway.amqp.failures import InvalidRequest
-from partitionedqueue_gateway.amqp.values import Value
 
 # Places in the list of properties (AMQP 1.0 §3.2.4).
 _MESSAGE_ID: Final = 0

@@ -10,14 +10,15 @@ from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue.model.storable import Storable
 from partitionedqueue_gateway import limits
 from partitionedqueue_gateway.access.policies import Right
-from partitionedqueue_gateway.amqp import conditions, link_properties, outcomes
+from partitionedqueue_gateway.amqp import conditions, link_properties
 from partitionedqueue_gateway.amqp.endpoint import Endpoint
-from partitionedqueue_gateway.amqp.events import MessageReceived
+from partitionedqueue_gateway.amqp.engine import outcomes
+from partitionedqueue_gateway.amqp.engine.events import MessageReceived
+from partitionedqueue_gateway.amqp.engine.link import ReceivingLink
+from partitionedqueue_gateway.amqp.engine.outcomes import ACCEPTED
+from partitionedqueue_gateway.amqp.engine.values import ULong
 from partitionedqueue_gateway.amqp.failures import NotSupported
-from partitionedqueue_gateway.amqp.link import ReceivingLink
-from partitionedqueue_gateway.amqp.outcomes import ACCEPTED
 from partitionedqueue_gateway.amqp.peer import Peer
-from partitionedqueue_gateway.amqp.values import ULong
 from partitionedqueue_gateway.entities.entity import Entity
 
 _BATCH_BYTES_MAX: Final = "com.microsoft:max-message-batch-size"

@@ -6,14 +6,15 @@ from partitionedqueue.model import limits as model_limits
 from partitionedqueue.model.errors import PartitionedQueueError, SessionCannotBeLocked
 from partitionedqueue_gateway import limits
 from partitionedqueue_gateway.access.policies import Right
-from partitionedqueue_gateway.amqp import conditions, link_properties, terminus
+from partitionedqueue_gateway.amqp import conditions, link_properties
 from partitionedqueue_gateway.amqp.endpoint import Endpoint
+from partitionedqueue_gateway.amqp.engine import terminus
+from partitionedqueue_gateway.amqp.engine.link import SendingLink
+from partitionedqueue_gateway.amqp.engine.values import Described, Symbol, Value
 from partitionedqueue_gateway.amqp.failures import ArgumentOutOfRange, InvalidRequest, NotAllowed, OperationTimeout
-from partitionedqueue_gateway.amqp.link import SendingLink
 from partitionedqueue_gateway.amqp.link_properties import SESSION_FILTER
 from partitionedqueue_gateway.amqp.peer import Peer
 from partitionedqueue_gateway.amqp.receiver_links import ReceiverLink
-from partitionedqueue_gateway.amqp.values import Described, Symbol, Value
 from partitionedqueue_gateway.entities.entity import Entity
 from partitionedqueue_gateway.entities.failures import NoSessionAvailable
 from partitionedqueue_gateway.entities.session import Session

@@ -2,9 +2,9 @@
 
 from partitionedqueue.model import limits
 from partitionedqueue_gateway.amqp import arguments, conditions
+from partitionedqueue_gateway.amqp.engine.values import Array, Int, Timestamp
 from partitionedqueue_gateway.amqp.failures import InvalidRequest
 from partitionedqueue_gateway.amqp.operation import NO_CONTENT, Reply, Work
-from partitionedqueue_gateway.amqp.values import Array, Int, Timestamp
 
 
 async def renew_session_lock(work: Work) -> Reply:

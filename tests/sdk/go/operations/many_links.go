@@ -1,4 +1,4 @@
-// Twenty senders and twenty receivers share one client.
+// Twenty senders and twenty receivers share one client and its connection.
 
 package operations
 

@@ -13,7 +13,7 @@ import java.util.List;
 import sdk.Operation;
 import sdk.Place;
 
-/** Twenty senders and twenty receivers share one client. */
+/** Twenty senders and twenty receivers share one client and its connection. */
 public final class ManyLinks implements Operation {
     @Override
     public void run(Place place) throws Exception {

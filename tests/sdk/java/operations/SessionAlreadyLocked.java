@@ -20,7 +20,7 @@ public final class SessionAlreadyLocked implements Operation {
         String id = own("session");
         place.send(place.sessions, inSession(id, "held"));
         ServiceBusReceiverClient holder = place.session(place.sessions, id);
-        var another = place.builder(place.connection, ofSeconds(20)); // on one connection it would be the same link
+        var another = place.builder(place.connection, ofSeconds(20));
         refusedAs(AmqpErrorCondition.SESSION_CANNOT_BE_LOCKED, () -> place.session(another, place.sessions, id));
         holder.close();
         ServiceBusReceiverClient receiver = place.session(place.sessions, id);

@@ -103,9 +103,19 @@ public final class Place implements AutoCloseable {
             .maxAutoLockRenewDuration(Duration.ZERO).disableAutoComplete().buildClient());
     }
 
-    /** Accepts a session by name. */
+    /** Accepts a session by name, on a connection of its own: the SDK names a session's link by the session alone. */
     public ServiceBusReceiverClient session(String queueName, String id) {
-        return session(builder(), queueName, id);
+        long deadline = System.nanoTime() + Duration.ofSeconds(5).toNanos();
+        while (true) {
+            try {
+                return session(builder(connection, Duration.ofSeconds(30)), queueName, id);
+            } catch (AmqpException refusal) {
+                boolean held = refusal.getErrorCondition() == AmqpErrorCondition.SESSION_CANNOT_BE_LOCKED;
+                if (!held || System.nanoTime() > deadline) { // closing goes on after close() has returned
+                    throw refusal;
+                }
+            }
+        }
     }
 
     public ServiceBusReceiverClient session(ServiceBusClientBuilder builderOfOne, String queueName, String id) {

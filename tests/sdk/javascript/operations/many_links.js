@@ -1,4 +1,4 @@
-// Twenty senders and twenty receivers share one client.
+// Twenty senders and twenty receivers share one client and its connection.
 "use strict";
 const assert = require("node:assert/strict");
 const { range, receiveOne, sorted } = require("../place");

@@ -5,9 +5,9 @@ import pytest
 from partitionedqueue.model.errors import LockLost
 from partitionedqueue.model.lock_token import LockToken
 from partitionedqueue_gateway.amqp import arguments
-from partitionedqueue_gateway.amqp.encoding import encode
+from partitionedqueue_gateway.amqp.engine.encoding import encode
+from partitionedqueue_gateway.amqp.engine.values import Array, Described, Int, Symbol, UInt, ULong, Value
 from partitionedqueue_gateway.amqp.failures import ArgumentOutOfRange, InvalidRequest
-from partitionedqueue_gateway.amqp.values import Array, Described, Int, Symbol, UInt, ULong, Value
 
 
 @pytest.mark.parametrize("number", [5, Int(5), UInt(5), ULong(5)])

@@ -8,10 +8,10 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from harness.amqp_engines import Engines
-from partitionedqueue_gateway.amqp import events as happened
-from partitionedqueue_gateway.amqp import outcomes
-from partitionedqueue_gateway.amqp.link import ReceivingLink, SendingLink
-from partitionedqueue_gateway.amqp.performatives import AmqpError
+from partitionedqueue_gateway.amqp.engine import events as happened
+from partitionedqueue_gateway.amqp.engine import outcomes
+from partitionedqueue_gateway.amqp.engine.link import ReceivingLink, SendingLink
+from partitionedqueue_gateway.amqp.engine.performatives import AmqpError
 
 _SLOW = [HealthCheck.too_slow]
 """On machines that do much else."""

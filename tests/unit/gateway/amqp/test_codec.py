@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from partitionedqueue_gateway.amqp.decoding import DecodeError, decode, decode_at, skip
-from partitionedqueue_gateway.amqp.encoding import EncodeError, encode
-from partitionedqueue_gateway.amqp.values import (
+from partitionedqueue_gateway.amqp.engine.decoding import DecodeError, decode, decode_at, skip
+from partitionedqueue_gateway.amqp.engine.encoding import EncodeError, encode
+from partitionedqueue_gateway.amqp.engine.values import (
     Array,
     Byte,
     Char,

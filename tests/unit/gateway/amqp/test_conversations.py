@@ -3,12 +3,12 @@
 import pytest
 
 from harness.amqp_engines import Engines
-from partitionedqueue_gateway.amqp import events as happened
-from partitionedqueue_gateway.amqp import framing, outcomes, performatives, terminus
-from partitionedqueue_gateway.amqp.link import ReceivingLink, SendingLink
-from partitionedqueue_gateway.amqp.performatives import AmqpError, SaslInitFrame
-from partitionedqueue_gateway.amqp.values import Described, Symbol, UInt, ULong
-from partitionedqueue_gateway.amqp.violations import NotSendable
+from partitionedqueue_gateway.amqp.engine import events as happened
+from partitionedqueue_gateway.amqp.engine import framing, outcomes, performatives, terminus
+from partitionedqueue_gateway.amqp.engine.link import ReceivingLink, SendingLink
+from partitionedqueue_gateway.amqp.engine.performatives import AmqpError, SaslInitFrame
+from partitionedqueue_gateway.amqp.engine.values import Described, Symbol, UInt, ULong
+from partitionedqueue_gateway.amqp.engine.violations import NotSendable
 
 _REFUSAL = AmqpError("amqp:not-found", "no such queue", {"tracking-id": "x"})
 

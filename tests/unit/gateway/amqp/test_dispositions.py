@@ -1,13 +1,14 @@
 import pytest
 
 from partitionedqueue.model.amqp_types import Encoded
-from partitionedqueue_gateway.amqp import dispositions, outcomes
+from partitionedqueue_gateway.amqp import dispositions
 from partitionedqueue_gateway.amqp.dispositions import Abandon, Complete, DeadLetter, Defer, Disposition
-from partitionedqueue_gateway.amqp.encoding import encode
+from partitionedqueue_gateway.amqp.engine import outcomes
+from partitionedqueue_gateway.amqp.engine.encoding import encode
+from partitionedqueue_gateway.amqp.engine.outcomes import ACCEPTED, NO_OUTCOME, RELEASED, Modified
+from partitionedqueue_gateway.amqp.engine.performatives import AmqpError
+from partitionedqueue_gateway.amqp.engine.values import Described, Symbol, ULong
 from partitionedqueue_gateway.amqp.failures import InvalidRequest, NotSupported
-from partitionedqueue_gateway.amqp.outcomes import ACCEPTED, NO_OUTCOME, RELEASED, Modified
-from partitionedqueue_gateway.amqp.performatives import AmqpError
-from partitionedqueue_gateway.amqp.values import Described, Symbol, ULong
 
 INFO = {Symbol("DeadLetterReason"): "broken", Symbol("DeadLetterErrorDescription"): "it fell", Symbol("tries"): 3}
 

@@ -3,13 +3,13 @@
 import pytest
 
 from harness.amqp_engines import Engines
-from partitionedqueue_gateway.amqp import events as happened
-from partitionedqueue_gateway.amqp import outcomes, serial_numbers, terminus
-from partitionedqueue_gateway.amqp.frequent_reading import Flow
-from partitionedqueue_gateway.amqp.frequent_writing import flow
-from partitionedqueue_gateway.amqp.link import SendingLink
-from partitionedqueue_gateway.amqp.serial_numbers import UINT_MAX, between, difference
-from partitionedqueue_gateway.amqp.violations import NotSendable
+from partitionedqueue_gateway.amqp.engine import events as happened
+from partitionedqueue_gateway.amqp.engine import outcomes, serial_numbers, terminus
+from partitionedqueue_gateway.amqp.engine.frequent_reading import Flow
+from partitionedqueue_gateway.amqp.engine.frequent_writing import flow
+from partitionedqueue_gateway.amqp.engine.link import SendingLink
+from partitionedqueue_gateway.amqp.engine.serial_numbers import UINT_MAX, between, difference
+from partitionedqueue_gateway.amqp.engine.violations import NotSendable
 from partitionedqueue_gateway.limits import AMQP_UNSETTLED_MAX
 
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from partitionedqueue_gateway.amqp import framing, outcomes
-from partitionedqueue_gateway.amqp.decoding import DecodeError, decode_at
-from partitionedqueue_gateway.amqp.encoding import encode
-from partitionedqueue_gateway.amqp.frequent_reading import Flow, read_disposition, read_flow, read_transfer
-from partitionedqueue_gateway.amqp.frequent_writing import disposition, flow, further_transfer, transfer, uint
-from partitionedqueue_gateway.amqp.performatives import AmqpError
-from partitionedqueue_gateway.amqp.values import UByte, UInt
+from partitionedqueue_gateway.amqp.engine import framing, outcomes
+from partitionedqueue_gateway.amqp.engine.decoding import DecodeError, decode_at
+from partitionedqueue_gateway.amqp.engine.encoding import encode
+from partitionedqueue_gateway.amqp.engine.frequent_reading import Flow, read_disposition, read_flow, read_transfer
+from partitionedqueue_gateway.amqp.engine.frequent_writing import disposition, flow, further_transfer, transfer, uint
+from partitionedqueue_gateway.amqp.engine.performatives import AmqpError
+from partitionedqueue_gateway.amqp.engine.values import UByte, UInt
 
 _UINTS = st.integers(0, 2**32 - 1) | st.integers(0, 300)
 _TAGS = st.binary(max_size=32)

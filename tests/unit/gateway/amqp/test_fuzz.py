@@ -9,15 +9,15 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from harness.amqp_engines import Engines
-from partitionedqueue_gateway.amqp import events as happened
-from partitionedqueue_gateway.amqp import framing, outcomes, performatives, terminus
-from partitionedqueue_gateway.amqp.connection import Connection, ConnectionSettings
-from partitionedqueue_gateway.amqp.decoding import decode_at
-from partitionedqueue_gateway.amqp.events import Event
-from partitionedqueue_gateway.amqp.frequent_reading import Flow
-from partitionedqueue_gateway.amqp.frequent_writing import disposition, flow, further_transfer, transfer, uint
-from partitionedqueue_gateway.amqp.link import ReceivingLink, SendingLink
-from partitionedqueue_gateway.amqp.performatives import AmqpError, Attach, Begin, Close, Detach, End
+from partitionedqueue_gateway.amqp.engine import events as happened
+from partitionedqueue_gateway.amqp.engine import framing, outcomes, performatives, terminus
+from partitionedqueue_gateway.amqp.engine.connection import Connection, ConnectionSettings
+from partitionedqueue_gateway.amqp.engine.decoding import decode_at
+from partitionedqueue_gateway.amqp.engine.events import Event
+from partitionedqueue_gateway.amqp.engine.frequent_reading import Flow
+from partitionedqueue_gateway.amqp.engine.frequent_writing import disposition, flow, further_transfer, transfer, uint
+from partitionedqueue_gateway.amqp.engine.link import ReceivingLink, SendingLink
+from partitionedqueue_gateway.amqp.engine.performatives import AmqpError, Attach, Begin, Close, Detach, End
 from partitionedqueue_gateway.limits import AMQP_PARTIAL_BYTES_MAX
 
 _SLOW = [HealthCheck.too_slow]

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from harness.amqp_engines import Engines
-from partitionedqueue_gateway.amqp import events as happened
-from partitionedqueue_gateway.amqp import framing, performatives, violations
-from partitionedqueue_gateway.amqp.connection import Connection
-from partitionedqueue_gateway.amqp.performatives import Begin, Close, Open
+from partitionedqueue_gateway.amqp.engine import events as happened
+from partitionedqueue_gateway.amqp.engine import framing, performatives, violations
+from partitionedqueue_gateway.amqp.engine.connection import Connection
+from partitionedqueue_gateway.amqp.engine.performatives import Begin, Close, Open
 from partitionedqueue_gateway.limits import AMQP_GREETING_FRAME_BYTES_MAX, AMQP_NAME_LENGTH_MAX
 
 _INIT = framing.frame(0, performatives.write(performatives.SaslInitFrame("ANONYMOUS")), framing.SASL_FRAME)

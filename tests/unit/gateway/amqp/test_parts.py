@@ -4,11 +4,18 @@ from typing import Any
 
 import pytest
 
-from partitionedqueue_gateway.amqp import outcomes, performatives, sections, terminus
-from partitionedqueue_gateway.amqp.decoding import DecodeError, decode
-from partitionedqueue_gateway.amqp.encoding import encode
-from partitionedqueue_gateway.amqp.outcomes import Accepted, Modified, Received, Rejected, Released, Transactional
-from partitionedqueue_gateway.amqp.performatives import (
+from partitionedqueue_gateway.amqp.engine import outcomes, performatives, sections, terminus
+from partitionedqueue_gateway.amqp.engine.decoding import DecodeError, decode
+from partitionedqueue_gateway.amqp.engine.encoding import encode
+from partitionedqueue_gateway.amqp.engine.outcomes import (
+    Accepted,
+    Modified,
+    Received,
+    Rejected,
+    Released,
+    Transactional,
+)
+from partitionedqueue_gateway.amqp.engine.performatives import (
     AmqpError,
     Attach,
     Begin,
@@ -20,8 +27,8 @@ from partitionedqueue_gateway.amqp.performatives import (
     SaslMechanisms,
     SaslOutcomeFrame,
 )
-from partitionedqueue_gateway.amqp.sections import Section
-from partitionedqueue_gateway.amqp.values import Array, Described, Symbol, Timestamp, UInt, ULong
+from partitionedqueue_gateway.amqp.engine.sections import Section
+from partitionedqueue_gateway.amqp.engine.values import Array, Described, Symbol, Timestamp, UInt, ULong
 
 _ERROR = AmqpError("amqp:not-found", "no such queue", {Symbol("k"): "v"})
 

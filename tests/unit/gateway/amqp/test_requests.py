@@ -2,11 +2,12 @@ from uuid import UUID
 
 import pytest
 
-from partitionedqueue_gateway.amqp import decoding, requests, sections
-from partitionedqueue_gateway.amqp.encoding import encode
+from partitionedqueue_gateway.amqp import requests
+from partitionedqueue_gateway.amqp.engine import decoding, sections
+from partitionedqueue_gateway.amqp.engine.encoding import encode
+from partitionedqueue_gateway.amqp.engine.values import Int, Symbol, UInt, ULong, Value
 from partitionedqueue_gateway.amqp.failures import InvalidRequest
 from partitionedqueue_gateway.amqp.requests import Answer
-from partitionedqueue_gateway.amqp.values import Int, Symbol, UInt, ULong, Value
 
 IDS: list[Value] = ["1", "a" * 300, ULong(7), ULong(0), UUID(int=5), b"\x00\x01", None]
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 import pytest
 
 from harness.proton_vectors import python_value
-from partitionedqueue_gateway.amqp import sections
-from partitionedqueue_gateway.amqp.decoding import decode, skip
-from partitionedqueue_gateway.amqp.encoding import encode
+from partitionedqueue_gateway.amqp.engine import sections
+from partitionedqueue_gateway.amqp.engine.decoding import decode, skip
+from partitionedqueue_gateway.amqp.engine.encoding import encode
 
 _VECTORS: Final = json.loads((Path(__file__).parents[3] / "fixtures/amqp/proton-vectors.json").read_text())
 

@@ -1,8 +1,8 @@
 """Keep-alives and peers that say nothing (AMQP 1.0 §2.4.5)."""
 
 from harness.amqp_engines import Engines
-from partitionedqueue_gateway.amqp import events as happened
-from partitionedqueue_gateway.amqp import framing, violations
+from partitionedqueue_gateway.amqp.engine import events as happened
+from partitionedqueue_gateway.amqp.engine import framing, violations
 from partitionedqueue_gateway.limits import AMQP_CLOSE_S_MAX, AMQP_GREETING_S_MAX
 
 

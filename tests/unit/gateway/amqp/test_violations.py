@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from harness.amqp_engines import Engines
-from partitionedqueue_gateway.amqp import events as happened
-from partitionedqueue_gateway.amqp import framing, outcomes, performatives, terminus, violations
-from partitionedqueue_gateway.amqp.connection import Connection
-from partitionedqueue_gateway.amqp.frequent_reading import Flow
-from partitionedqueue_gateway.amqp.frequent_writing import disposition, flow, further_transfer, transfer, uint
-from partitionedqueue_gateway.amqp.performatives import Attach, Begin, Detach, End, Open
+from partitionedqueue_gateway.amqp.engine import events as happened
+from partitionedqueue_gateway.amqp.engine import framing, outcomes, performatives, terminus, violations
+from partitionedqueue_gateway.amqp.engine.connection import Connection
+from partitionedqueue_gateway.amqp.engine.frequent_reading import Flow
+from partitionedqueue_gateway.amqp.engine.frequent_writing import disposition, flow, further_transfer, transfer, uint
+from partitionedqueue_gateway.amqp.engine.performatives import Attach, Begin, Detach, End, Open
 from partitionedqueue_gateway.limits import (
     AMQP_LINKS_MAX,
     AMQP_NAME_LENGTH_MAX,

@@ -2,16 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from partitionedqueue_gateway.amqp import violations
-from partitionedqueue_gateway.amqp.frequent_writing import disposition
-from partitionedqueue_gateway.amqp.outcomes import rejected
-from partitionedqueue_gateway.amqp.performatives import AmqpError
-from partitionedqueue_gateway.amqp.serial_numbers import between, runs
-from partitionedqueue_gateway.amqp.violations import SessionViolation
+from partitionedqueue_gateway.amqp.engine import violations
+from partitionedqueue_gateway.amqp.engine.frequent_writing import disposition
+from partitionedqueue_gateway.amqp.engine.outcomes import rejected
+from partitionedqueue_gateway.amqp.engine.performatives import AmqpError
+from partitionedqueue_gateway.amqp.engine.serial_numbers import between, runs
+from partitionedqueue_gateway.amqp.engine.violations import SessionViolation
 
 if TYPE_CHECKING:
-    from partitionedqueue_gateway.amqp.amqp_session import AmqpSession
-    from partitionedqueue_gateway.amqp.link import Link, ReceivingLink
+    from partitionedqueue_gateway.amqp.engine.amqp_session import AmqpSession
+    from partitionedqueue_gateway.amqp.engine.link import Link, ReceivingLink
 
 
 class Incoming:

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any, Final
 
-from partitionedqueue_gateway.amqp import performatives, violations
-from partitionedqueue_gateway.amqp.events import (
+from partitionedqueue_gateway.amqp.engine import performatives, violations
+from partitionedqueue_gateway.amqp.engine.events import (
     Attached,
     AttachRequested,
     CreditChanged,
@@ -11,19 +11,19 @@ from partitionedqueue_gateway.amqp.events import (
     Dispositions,
     Event,
 )
-from partitionedqueue_gateway.amqp.frequent_reading import Flow, read_disposition, read_transfer
-from partitionedqueue_gateway.amqp.frequent_writing import flow
-from partitionedqueue_gateway.amqp.incoming import Incoming
-from partitionedqueue_gateway.amqp.link import Link, ReceivingLink, SendingLink
-from partitionedqueue_gateway.amqp.outgoing import Outgoing
-from partitionedqueue_gateway.amqp.performatives import AmqpError, Attach, Begin, Detach, End, Performative
-from partitionedqueue_gateway.amqp.serial_numbers import UINT_MAX, difference
-from partitionedqueue_gateway.amqp.values import Described
-from partitionedqueue_gateway.amqp.violations import SessionViolation, Violation
+from partitionedqueue_gateway.amqp.engine.frequent_reading import Flow, read_disposition, read_transfer
+from partitionedqueue_gateway.amqp.engine.frequent_writing import flow
+from partitionedqueue_gateway.amqp.engine.incoming import Incoming
+from partitionedqueue_gateway.amqp.engine.link import Link, ReceivingLink, SendingLink
+from partitionedqueue_gateway.amqp.engine.outgoing import Outgoing
+from partitionedqueue_gateway.amqp.engine.performatives import AmqpError, Attach, Begin, Detach, End, Performative
+from partitionedqueue_gateway.amqp.engine.serial_numbers import UINT_MAX, difference
+from partitionedqueue_gateway.amqp.engine.values import Described
+from partitionedqueue_gateway.amqp.engine.violations import SessionViolation, Violation
 from partitionedqueue_gateway.limits import AMQP_LINKS_MAX, AMQP_NAME_LENGTH_MAX
 
 if TYPE_CHECKING:
-    from partitionedqueue_gateway.amqp.connection import Connection
+    from partitionedqueue_gateway.amqp.engine.connection import Connection
 
 _OUTGOING_WINDOW: Final = 0x7FFFFFFF
 """We keep no transfer for sending it again, so nothing bounds this."""

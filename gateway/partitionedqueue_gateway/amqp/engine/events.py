@@ -7,11 +7,11 @@ gone. Calls on what is gone do nothing, except `send`, which needs `sendable`.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from partitionedqueue_gateway.amqp.performatives import AmqpError
+from partitionedqueue_gateway.amqp.engine.performatives import AmqpError
 
 if TYPE_CHECKING:
-    from partitionedqueue_gateway.amqp.amqp_session import AmqpSession
-    from partitionedqueue_gateway.amqp.link import Link, ReceivingLink, SendingLink
+    from partitionedqueue_gateway.amqp.engine.amqp_session import AmqpSession
+    from partitionedqueue_gateway.amqp.engine.link import Link, ReceivingLink, SendingLink
 
 
 class SaslInit(NamedTuple):

@@ -2,16 +2,16 @@
 
 from typing import TYPE_CHECKING, Final
 
-from partitionedqueue_gateway.amqp import performatives, violations
-from partitionedqueue_gateway.amqp.amqp_session import AmqpSession
-from partitionedqueue_gateway.amqp.decoding import DecodeError
-from partitionedqueue_gateway.amqp.events import Event, SessionBegan, SessionEnded
-from partitionedqueue_gateway.amqp.frequent_reading import read_flow
-from partitionedqueue_gateway.amqp.performatives import AmqpError, Attach, Begin, Detach, End
-from partitionedqueue_gateway.amqp.violations import Violation
+from partitionedqueue_gateway.amqp.engine import performatives, violations
+from partitionedqueue_gateway.amqp.engine.amqp_session import AmqpSession
+from partitionedqueue_gateway.amqp.engine.decoding import DecodeError
+from partitionedqueue_gateway.amqp.engine.events import Event, SessionBegan, SessionEnded
+from partitionedqueue_gateway.amqp.engine.frequent_reading import read_flow
+from partitionedqueue_gateway.amqp.engine.performatives import AmqpError, Attach, Begin, Detach, End
+from partitionedqueue_gateway.amqp.engine.violations import Violation
 
 if TYPE_CHECKING:
-    from partitionedqueue_gateway.amqp.connection import Connection
+    from partitionedqueue_gateway.amqp.engine.connection import Connection
 
 IN_SESSIONS: Final = frozenset(
     (

@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from partitionedqueue_gateway.amqp import violations
-from partitionedqueue_gateway.amqp.frequent_reading import Transfer
-from partitionedqueue_gateway.amqp.violations import LinkViolation, Violation
+from partitionedqueue_gateway.amqp.engine import violations
+from partitionedqueue_gateway.amqp.engine.frequent_reading import Transfer
+from partitionedqueue_gateway.amqp.engine.violations import LinkViolation, Violation
 from partitionedqueue_gateway.limits import AMQP_PARTIAL_BYTES_MAX
 
 if TYPE_CHECKING:
-    from partitionedqueue_gateway.amqp.link import ReceivingLink
+    from partitionedqueue_gateway.amqp.engine.link import ReceivingLink
 
 
 class Assembly:

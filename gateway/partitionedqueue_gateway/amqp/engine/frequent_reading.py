@@ -7,8 +7,8 @@ unless the fields ended where the frame's list does. Each of them is one functio
 import struct
 from typing import Final, NamedTuple
 
-from partitionedqueue_gateway.amqp.decoding import DecodeError, skip
-from partitionedqueue_gateway.amqp.outcomes import ACCEPTED, ACCEPTED_CODE, code_of
+from partitionedqueue_gateway.amqp.engine.decoding import DecodeError, skip
+from partitionedqueue_gateway.amqp.engine.outcomes import ACCEPTED, ACCEPTED_CODE, code_of
 from partitionedqueue_gateway.limits import AMQP_TAG_BYTES_MAX
 
 _U32: Final = struct.Struct(">I").unpack_from

@@ -3,15 +3,20 @@
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from partitionedqueue_gateway.amqp.frequent_reading import Flow
-from partitionedqueue_gateway.amqp.frequent_writing import HEAD_BYTES_MAX, disposition, further_transfer, transfer
-from partitionedqueue_gateway.amqp.outcomes import RELEASED
-from partitionedqueue_gateway.amqp.serial_numbers import UINT_MAX, between, difference, runs
+from partitionedqueue_gateway.amqp.engine.frequent_reading import Flow
+from partitionedqueue_gateway.amqp.engine.frequent_writing import (
+    HEAD_BYTES_MAX,
+    disposition,
+    further_transfer,
+    transfer,
+)
+from partitionedqueue_gateway.amqp.engine.outcomes import RELEASED
+from partitionedqueue_gateway.amqp.engine.serial_numbers import UINT_MAX, between, difference, runs
 from partitionedqueue_gateway.limits import AMQP_UNSETTLED_MAX
 
 if TYPE_CHECKING:
-    from partitionedqueue_gateway.amqp.amqp_session import AmqpSession
-    from partitionedqueue_gateway.amqp.link import Link, SendingLink
+    from partitionedqueue_gateway.amqp.engine.amqp_session import AmqpSession
+    from partitionedqueue_gateway.amqp.engine.link import Link, SendingLink
 
 
 class Outgoing:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from partitionedqueue_gateway.amqp.decoding import DecodeError, decode, decode_at
-from partitionedqueue_gateway.amqp.encoding import encode, performative
-from partitionedqueue_gateway.amqp.performatives import AmqpError, descriptor_code, error_value, read_error
-from partitionedqueue_gateway.amqp.values import Described
+from partitionedqueue_gateway.amqp.engine.decoding import DecodeError, decode, decode_at
+from partitionedqueue_gateway.amqp.engine.encoding import encode, performative
+from partitionedqueue_gateway.amqp.engine.performatives import AmqpError, descriptor_code, error_value, read_error
+from partitionedqueue_gateway.amqp.engine.values import Described
 
 ACCEPTED_CODE: Final = 0x24
 REJECTED_CODE: Final = 0x25

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING, Final
 
-from partitionedqueue_gateway.amqp.performatives import AmqpError
+from partitionedqueue_gateway.amqp.engine.performatives import AmqpError
 
 if TYPE_CHECKING:
-    from partitionedqueue_gateway.amqp.amqp_session import AmqpSession
-    from partitionedqueue_gateway.amqp.link import Link
+    from partitionedqueue_gateway.amqp.engine.amqp_session import AmqpSession
+    from partitionedqueue_gateway.amqp.engine.link import Link
 
 DECODE_ERROR: Final = "amqp:decode-error"
 INVALID_FIELD: Final = "amqp:invalid-field"

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from partitionedqueue_gateway.amqp.performatives import descriptor_code
-from partitionedqueue_gateway.amqp.values import Described, Symbol, ULong, Value
+from partitionedqueue_gateway.amqp.engine.performatives import descriptor_code
+from partitionedqueue_gateway.amqp.engine.values import Described, Symbol, ULong, Value
 
 SOURCE: Final = 0x28
 TARGET: Final = 0x29

@@ -3,8 +3,8 @@
 import struct
 from typing import Final
 
-from partitionedqueue_gateway.amqp import violations
-from partitionedqueue_gateway.amqp.violations import Violation
+from partitionedqueue_gateway.amqp.engine import violations
+from partitionedqueue_gateway.amqp.engine.violations import Violation
 
 HEADER_BYTES: Final = 8
 AMQP_HEADER: Final = b"AMQP\x00\x01\x00\x00"

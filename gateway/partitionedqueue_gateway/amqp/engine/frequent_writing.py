@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
-from partitionedqueue_gateway.amqp.frequent_reading import Flow
+from partitionedqueue_gateway.amqp.engine.frequent_reading import Flow
 
 _HEAD: Final = "IHHIBB"
 """The frame's size, data offset and type, channel; 00 53 code c0; the list's size and count."""

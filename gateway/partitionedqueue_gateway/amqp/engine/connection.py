@@ -2,18 +2,18 @@
 
 from typing import Final
 
-from partitionedqueue_gateway.amqp import channels, framing, performatives, violations
-from partitionedqueue_gateway.amqp.amqp_session import AmqpSession
-from partitionedqueue_gateway.amqp.channels import Channels
-from partitionedqueue_gateway.amqp.decoding import DecodeError
-from partitionedqueue_gateway.amqp.events import ConnectionEnded, Event, Opened
-from partitionedqueue_gateway.amqp.framing import HEADER_BYTES, KEEP_ALIVE, InputBuffer
-from partitionedqueue_gateway.amqp.frequent_reading import read_flow
-from partitionedqueue_gateway.amqp.greeting import ClientGreeting, ServerGreeting
-from partitionedqueue_gateway.amqp.performatives import AmqpError, Begin, Close, End, Open
-from partitionedqueue_gateway.amqp.settings import ConnectionSettings, Role
-from partitionedqueue_gateway.amqp.timers import Due, Timers
-from partitionedqueue_gateway.amqp.violations import LinkViolation, SessionViolation, Violation
+from partitionedqueue_gateway.amqp.engine import channels, framing, performatives, violations
+from partitionedqueue_gateway.amqp.engine.amqp_session import AmqpSession
+from partitionedqueue_gateway.amqp.engine.channels import Channels
+from partitionedqueue_gateway.amqp.engine.decoding import DecodeError
+from partitionedqueue_gateway.amqp.engine.events import ConnectionEnded, Event, Opened
+from partitionedqueue_gateway.amqp.engine.framing import HEADER_BYTES, KEEP_ALIVE, InputBuffer
+from partitionedqueue_gateway.amqp.engine.frequent_reading import read_flow
+from partitionedqueue_gateway.amqp.engine.greeting import ClientGreeting, ServerGreeting
+from partitionedqueue_gateway.amqp.engine.performatives import AmqpError, Begin, Close, End, Open
+from partitionedqueue_gateway.amqp.engine.settings import ConnectionSettings, Role
+from partitionedqueue_gateway.amqp.engine.timers import Due, Timers
+from partitionedqueue_gateway.amqp.engine.violations import LinkViolation, SessionViolation, Violation
 from partitionedqueue_gateway.limits import (
     AMQP_GREETING_FRAME_BYTES_MAX,
     AMQP_KEEP_ALIVE_S_MIN,

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from partitionedqueue_gateway.amqp import decoding, encoding
-from partitionedqueue_gateway.amqp.decoding import DecodeError
-from partitionedqueue_gateway.amqp.performatives import descriptor_code
-from partitionedqueue_gateway.amqp.values import Value
+from partitionedqueue_gateway.amqp.engine import decoding, encoding
+from partitionedqueue_gateway.amqp.engine.decoding import DecodeError
+from partitionedqueue_gateway.amqp.engine.performatives import descriptor_code
+from partitionedqueue_gateway.amqp.engine.values import Value
 
 HEADER: Final = 0x70
 DELIVERY_ANNOTATIONS: Final = 0x71

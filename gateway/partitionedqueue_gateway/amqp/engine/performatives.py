@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from partitionedqueue_gateway.amqp import encoding
-from partitionedqueue_gateway.amqp.decoding import DecodeError, decode_at
-from partitionedqueue_gateway.amqp.values import Array, Described, Symbol, UByte, UInt, ULong, UShort, Value
+from partitionedqueue_gateway.amqp.engine import encoding
+from partitionedqueue_gateway.amqp.engine.decoding import DecodeError, decode_at
+from partitionedqueue_gateway.amqp.engine.values import Array, Described, Symbol, UByte, UInt, ULong, UShort, Value
 
 OPEN: Final = 0x10
 BEGIN: Final = 0x11

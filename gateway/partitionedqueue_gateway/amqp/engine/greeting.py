@@ -1,16 +1,16 @@
 """What comes before AMQP's own frames: protocol headers and SASL (§2.2, §5.3), as a server and as a client see it."""
 
-from partitionedqueue_gateway.amqp import framing, performatives, violations
-from partitionedqueue_gateway.amqp.events import Event, SaslInit
-from partitionedqueue_gateway.amqp.framing import AMQP_HEADER, HEADER_BYTES, SASL_FRAME, SASL_HEADER
-from partitionedqueue_gateway.amqp.performatives import (
+from partitionedqueue_gateway.amqp.engine import framing, performatives, violations
+from partitionedqueue_gateway.amqp.engine.events import Event, SaslInit
+from partitionedqueue_gateway.amqp.engine.framing import AMQP_HEADER, HEADER_BYTES, SASL_FRAME, SASL_HEADER
+from partitionedqueue_gateway.amqp.engine.performatives import (
     Performative,
     SaslInitFrame,
     SaslMechanisms,
     SaslOutcomeFrame,
 )
-from partitionedqueue_gateway.amqp.settings import ConnectionSettings
-from partitionedqueue_gateway.amqp.violations import Violation
+from partitionedqueue_gateway.amqp.engine.settings import ConnectionSettings
+from partitionedqueue_gateway.amqp.engine.violations import Violation
 from partitionedqueue_gateway.limits import AMQP_GREETING_FRAME_BYTES_MAX
 
 _ANONYMOUS = "ANONYMOUS"

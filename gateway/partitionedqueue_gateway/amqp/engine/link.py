@@ -3,19 +3,19 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from partitionedqueue_gateway.amqp import violations
-from partitionedqueue_gateway.amqp.assembly import Assembly
-from partitionedqueue_gateway.amqp.events import CreditChanged, Drained, Event, MessageReceived
-from partitionedqueue_gateway.amqp.frequent_reading import Flow, Transfer
-from partitionedqueue_gateway.amqp.frequent_writing import uint
-from partitionedqueue_gateway.amqp.performatives import AmqpError, Attach
-from partitionedqueue_gateway.amqp.serial_numbers import UINT_MAX, difference
-from partitionedqueue_gateway.amqp.values import Described
-from partitionedqueue_gateway.amqp.violations import LinkViolation, NotSendable
+from partitionedqueue_gateway.amqp.engine import violations
+from partitionedqueue_gateway.amqp.engine.assembly import Assembly
+from partitionedqueue_gateway.amqp.engine.events import CreditChanged, Drained, Event, MessageReceived
+from partitionedqueue_gateway.amqp.engine.frequent_reading import Flow, Transfer
+from partitionedqueue_gateway.amqp.engine.frequent_writing import uint
+from partitionedqueue_gateway.amqp.engine.performatives import AmqpError, Attach
+from partitionedqueue_gateway.amqp.engine.serial_numbers import UINT_MAX, difference
+from partitionedqueue_gateway.amqp.engine.values import Described
+from partitionedqueue_gateway.amqp.engine.violations import LinkViolation, NotSendable
 from partitionedqueue_gateway.limits import AMQP_MESSAGE_BYTES_MAX, AMQP_OVERDRAFT_MAX
 
 if TYPE_CHECKING:
-    from partitionedqueue_gateway.amqp.amqp_session import AmqpSession
+    from partitionedqueue_gateway.amqp.engine.amqp_session import AmqpSession
 
 MIXED: Final = 2
 _made: Final = tuple.__new__

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from partitionedqueue_gateway.amqp.values import (
+from partitionedqueue_gateway.amqp.engine.values import (
     Array,
     Byte,
     Char,
