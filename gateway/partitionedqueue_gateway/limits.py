@@ -197,6 +197,9 @@ REQUESTS_AT_ONCE: Final = 100
 ANSWERS_KEPT_MAX: Final = 200
 """Answers of a link whose client gave no credit for them; beyond that the link is detached."""
 
+ANSWERS_BYTES_MAX: Final = 64 << 20
+"""And of all such links of a connection together."""
+
 AMQP_OPERATION_S_MAX: Final = 60.0
 """What clients wait for by default, and Azure at most."""
 

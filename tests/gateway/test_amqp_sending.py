@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import time
+from functools import partial
 
 import pytest
 
@@ -13,6 +14,7 @@ from harness.redis_servers import Broker
 from partitionedqueue.model.amqp_message import BATCH_FORMAT
 from partitionedqueue.model.queue_spec import QueueStatus
 from partitionedqueue_gateway import limits
+from partitionedqueue_gateway.amqp.backlog import Backlog
 from partitionedqueue_gateway.amqp.engine import sections
 from partitionedqueue_gateway.amqp.engine.link import ReceivingLink, SendingLink
 from partitionedqueue_gateway.amqp.engine.outcomes import Accepted, Outcome, Rejected
@@ -293,4 +295,26 @@ async def test_a_client_that_sends_faster_than_brokers_store_is_not_read_from(br
         finally:
             brokers[0].resume()
         assert {await client.outcome(sender, one, seconds=30) for one in ids} == {Accepted()}
+        await until(lambda: backlog.bytes == 0)
+
+
+def _holds(backlog: Backlog, least: int) -> bool:
+    return backlog.bytes >= least
+
+
+async def test_what_clients_that_have_gone_sent_takes_its_room_until_it_is_stored(brokers: list[Broker]) -> None:
+    async with served(brokers[:1]) as door:
+        backlog = door.services.backlog
+        brokers[0].pause()
+        try:
+            for most in (2_000_000, 4_000_000, 6_000_000):
+                async with connected(door.port) as client:
+                    sender = await client.sender("orders")
+                    for _ in range(10):
+                        client.put(sender, message(b"x" * 200_000))
+                    await until(partial(_holds, backlog, most))
+                    client.cut()
+                    await client.over.wait()
+        finally:
+            brokers[0].resume()
         await until(lambda: backlog.bytes == 0)

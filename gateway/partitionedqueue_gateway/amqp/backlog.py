@@ -62,12 +62,15 @@ class Share:
         self._bytes = 0
         self._stopped = False
         self._waits = False
+        self._gone = False
 
     def update(self, held_bytes: int) -> None:
         """So much of what this connection sent is not stored now."""
         if held_bytes != self._bytes:
             change, self._bytes = held_bytes - self._bytes, held_bytes
             self._backlog.move(change)
+        if self._gone:
+            return
         if self._stopped:
             self._look()
         elif held_bytes >= limits.CONNECTION_SENDS_BYTES_MAX or self._squeezed:
@@ -75,11 +78,9 @@ class Share:
             self._stop()
             self._look()
 
-    def close(self) -> None:
-        """The connection is gone, and what it has sent is stored or not, all the same to it."""
-        self._stopped = False
-        self._backlog.move(-self._bytes)
-        self._bytes = 0
+    def leave(self) -> None:
+        """The connection is gone; what it has sent takes its room all the same, until it is stored."""
+        self._stopped, self._gone = False, True
 
     @property
     def _squeezed(self) -> bool:

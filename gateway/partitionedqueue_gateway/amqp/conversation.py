@@ -119,7 +119,7 @@ class Conversation:
                 timer.cancel()
         self._handle(self._connection.connection_lost())
         self._peer.close()
-        self._share.close()
+        self._share.leave()
         self._ended.set()
 
     async def drain(self) -> None:
@@ -226,12 +226,9 @@ class Conversation:
 
     def _answer(self) -> None:
         self._answering = False
-        if self._over:
-            return
-        buffers = self._connection.data_to_send()
-        if buffers:
+        if not self._over and (buffers := self._connection.data_to_send()):
             self._wire.write(buffers)
-        self._share.update(self._connection.unsettled_bytes + self._peer.unanswered_bytes)
+        self._share.update(self._peer.unanswered_bytes)
 
     def _tick(self) -> None:
         if self._timer is not None:

@@ -65,7 +65,9 @@ class Peer:
         self.reads = True
         """Whether it takes what is sent to it."""
         self.unanswered_bytes = 0
-        """Of messages that it has sent settled, and that are not stored yet."""
+        """Of messages that it has sent and that are not stored yet, and of requests that are under way."""
+        self.answers_bytes = 0
+        """Of answers that wait until it takes them."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def allow(self, endpoint: Endpoint) -> bool:

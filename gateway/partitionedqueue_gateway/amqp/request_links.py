@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import TypeAlias
 
 from partitionedqueue_gateway import limits
@@ -50,10 +51,13 @@ class RequestLink(Endpoint):
             self.grant()
             return
         self._under_way += 1
-        self._peer.begin(self._carry_out(request, event)).add_done_callback(self._carried_out)
+        size = len(event.payload) + limits.SEND_BYTES_BESIDE
+        self._peer.unanswered_bytes += size
+        self._peer.begin(self._carry_out(request, event)).add_done_callback(partial(self._carried_out, size))
 
-    def _carried_out(self, _: object) -> None:
+    def _carried_out(self, size: int, _: object) -> None:
         self._under_way -= 1
+        self._peer.unanswered_bytes -= size
         self.grant()
         self._peer.answer_soon()
 
@@ -89,22 +93,31 @@ class ReplyLink(Endpoint):
 
     def give(self, message: bytes) -> None:
         """Send an answer, as soon as the client takes it."""
-        if len(self._waiting) >= limits.ANSWERS_KEPT_MAX:
-            self._peer.detach(self.link, InvalidRequest("the answers to requests wait for credit, and are too many"))
+        peer = self._peer
+        if len(self._waiting) >= limits.ANSWERS_KEPT_MAX or peer.answers_bytes >= limits.ANSWERS_BYTES_MAX:
+            peer.detach(self.link, InvalidRequest("the answers to requests wait for credit, and are too many"))
             return
         self._waiting.append(message)
+        peer.answers_bytes += len(message)
         self.credit_changed()
 
     def credit_changed(self) -> None:
         """Send what waits."""
-        while self._waiting and self.link.sendable:
+        while self._waiting and self._peer.reads and self.link.sendable:
             self._count += 1
-            self.link.send(self._waiting.popleft(), self._count.to_bytes(8), settled=True)
+            message = self._waiting.popleft()
+            self._peer.answers_bytes -= len(message)
+            self.link.send(message, self._count.to_bytes(8), settled=True)
         if not self._waiting:
             self.link.drained()
 
+    def writable(self) -> None:
+        """The client reads again."""
+        self.credit_changed()
+
     def close(self) -> None:
         """Whoever asked has gone."""
+        self._peer.answers_bytes -= sum(map(len, self._waiting))
         self._waiting.clear()
 
     def begin_drain(self) -> bool:
@@ -136,6 +149,7 @@ def reply_link(endpoints: Iterable[object], node: NodeAddress, reply_to: str | N
     one of the same node and AMQP session, or else the newest.
     """
     found = [one for one in endpoints if isinstance(one, ReplyLink) and one.node == node]
+    found.sort(key=lambda one: one.link.session is not asked.session)  # Java's are all called alike
     if reply_to is not None:
         for one in found:
             if terminus.address_of(one.link.target) == reply_to:

@@ -62,14 +62,13 @@ class SenderLink(Endpoint):
             else:
                 messages = (read(payload, new_message_id=self._new_message_id, bytes_most=self._bytes_max),)
             size = len(payload) + limits.SEND_BYTES_BESIDE
-            told = partial(self._stored_unasked, size) if settled else partial(self._stored, delivery_id)
+            told = partial(self._stored, size, None if settled else delivery_id)
             self._entity.send_then(messages, told, within_s=self._within_s)
         except PartitionedQueueError as error:
             self._refuse(event, error)
             return
         self._under_way += 1
-        if settled:
-            self._peer.unanswered_bytes += size
+        self._peer.unanswered_bytes += size
 
     def _read(self, payload: bytes, message_format: int, state: bytes) -> Sequence[Storable]:
         """What is not simply one message."""
@@ -81,15 +80,12 @@ class SenderLink(Endpoint):
             raise NotSupported(f"message format 0x{message_format:x} is not served; 0 and 0x80013700 are")
         return (read(payload, new_message_id=self._new_message_id, bytes_most=self._bytes_max),)
 
-    def _stored(self, delivery_id: int, outcome: Numbers | Exception) -> None:
-        self._under_way -= 1
-        state = outcomes.rejected(conditions.amqp_error(outcome)) if isinstance(outcome, Exception) else ACCEPTED
-        self.link.settle(delivery_id, state)
-        self._peer.answer_soon()
-
-    def _stored_unasked(self, size: int, _: Numbers | Exception) -> None:
+    def _stored(self, size: int, delivery_id: int | None, outcome: Numbers | Exception) -> None:
         self._under_way -= 1
         self._peer.unanswered_bytes -= size
+        if delivery_id is not None:
+            state = outcomes.rejected(conditions.amqp_error(outcome)) if isinstance(outcome, Exception) else ACCEPTED
+            self.link.settle(delivery_id, state)
         self._peer.answer_soon()
 
     def _refuse(self, event: MessageReceived, error: PartitionedQueueError) -> None:

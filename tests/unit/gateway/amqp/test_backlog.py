@@ -69,7 +69,7 @@ def test_a_connection_that_is_stopped_waits_in_line_once() -> None:
     for more in range(1, 50):
         late.share.update(limits.SENDS_BYTES_SHARE + more)
     for one in several:
-        one.share.close()
+        one.share.update(0)
     assert late.on
     assert late.switched == 1
     assert backlog.bytes == limits.SENDS_BYTES_SHARE + 49
@@ -80,10 +80,12 @@ def test_a_connection_that_has_gone_is_not_told_any_more() -> None:
     several = _fill(backlog)
     late = Connection(backlog)
     late.share.update(limits.SENDS_BYTES_SHARE + 1)
-    late.share.close()
+    late.share.leave()
     for one in several:
-        one.share.close()
+        one.share.update(0)
     assert not late.on
+    assert backlog.bytes == limits.SENDS_BYTES_SHARE + 1  # it is not stored yet
+    late.share.update(0)
     assert backlog.bytes == 0
 
 
