@@ -398,6 +398,19 @@ async def test_a_node_serves_the_queue_that_has_taken_the_name_of_one_that_has_g
         assert found.status == 200
 
 
+async def test_a_lock_token_of_another_queue_settles_nothing(brokers: list[Broker]) -> None:
+    async with served(brokers[:1], orders={}, bills={}) as door, connected(door.port) as client:
+        held = []
+        for name in ("orders", "bills"):
+            await client.send(await client.sender(name), message(b""))
+            held += await client.receive(await client.receiver(name))
+        mine, other = held
+        completes = {"disposition-status": "completed", "lock-tokens": Array.of_uuids([other.lock_token])}
+        refused = await client.manage(await client.pair(NODE), "update-disposition", completes)
+        assert (refused.status, refused.condition) == (410, "com.microsoft:message-lock-lost")
+        assert await client.settle(mine, outcomes.ACCEPTED) == outcomes.Accepted()
+
+
 async def test_an_operation_ends_in_the_clients_own_time(brokers: list[Broker]) -> None:
     async with served(brokers[:1]) as door, connected(door.port) as client:
         await put(client)

@@ -20,6 +20,7 @@ from partitionedqueue_gateway.amqp.engine.link import ReceivingLink
 from partitionedqueue_gateway.amqp.engine.outcomes import ACCEPTED, RELEASED, Accepted, Modified, Outcome, Rejected
 from partitionedqueue_gateway.amqp.engine.performatives import AmqpError
 from partitionedqueue_gateway.amqp.engine.values import Described, Int, Symbol, ULong, Value
+from partitionedqueue_gateway.entities import addresses
 
 SHORT = {"lock_duration_ms": 5_000}
 DEAD_LETTER = outcomes.rejected(
@@ -54,8 +55,9 @@ async def test_a_delivery_says_what_sdks_read_from_it(brokers: list[Broker]) -> 
     async with served(brokers) as door, connected(door.port) as client:
         await put(client)
         got = await one(client)
-        token = LockToken.from_tag(got.tag)
-        assert got.lock_token == token.uuid
+        seal = door.entities.open(addresses.parse("orders")).seal
+        token = LockToken.from_tag(got.tag, seal)
+        assert got.lock_token == token.sealed(seal).uuid
         assert got.sequence_number == token.partition << 48 | token.sequence
         assert got.delivery_count == 0
         assert {

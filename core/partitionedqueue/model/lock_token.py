@@ -1,9 +1,11 @@
 """The lock token of a message: 16 bytes that say by themselves where it is and under which lock.
 
 So any process can settle what another has handed out, and nothing is remembered for it. The broker never uses the
-number of a lock again, and refuses what is held under another one.
+number of a lock again, and refuses what is held under another one. But two queues give the same numbers, and so does
+one that is made anew under an old name: clients are shown the number under the queue's seal, which others cannot open.
 """
 
+import hashlib
 import struct
 from typing import Final, NamedTuple, Self
 from uuid import UUID
@@ -15,6 +17,11 @@ BYTES: Final = 16
 _BIG_ENDIAN: Final = struct.Struct(">QQ")  # u16 partition and u48 sequence number, u64 lock
 _GUID: Final = struct.Struct("<IHH")  # .NET writes the first three fields of a GUID little-endian
 _LOCAL_MASK: Final = (1 << limits.SEQUENCE_BITS) - 1
+
+
+def seal_of(*names: str) -> int:
+    """What tells a queue's tokens from others', of whatever tells the queue from others: the same in each process."""
+    return int.from_bytes(hashlib.blake2b("\0".join(names).encode(), digest_size=8).digest())
 
 
 class LockToken(NamedTuple):
@@ -40,26 +47,27 @@ class LockToken(NamedTuple):
         number = self.partition << limits.SEQUENCE_BITS | self.sequence
         return _GUID.pack(number >> 32, number >> 16 & 0xFFFF, number & 0xFFFF) + self.lock.to_bytes(8)
 
-    @classmethod
-    def from_uuid(cls, uuid: UUID) -> Self:
-        """Raises LockLost for what was never a token here."""
-        return cls._of(uuid.bytes)
+    def sealed(self, seal: int) -> "LockToken":
+        """As clients see it: `from_uuid` and `from_tag` with the same seal give it back."""
+        return LockToken(self.partition, self.sequence, self.lock ^ seal)
 
     @classmethod
-    def from_tag(cls, tag: bytes) -> Self:
+    def from_uuid(cls, uuid: UUID, seal: int = 0) -> Self:
+        """Raises LockLost for what was never a token here."""
+        number, lock = _BIG_ENDIAN.unpack(uuid.bytes)
+        return cls._checked(number, lock, seal)
+
+    @classmethod
+    def from_tag(cls, tag: bytes, seal: int = 0) -> Self:
         """Raises LockLost for what was never a token here."""
         if len(tag) != BYTES:
             raise LockLost(f"a lock token has {BYTES} bytes, not {len(tag)}")
         low, middle, high = _GUID.unpack_from(tag)
-        return cls._checked(low << 32 | middle << 16 | high, int.from_bytes(tag[8:]))
+        return cls._checked(low << 32 | middle << 16 | high, int.from_bytes(tag[8:]), seal)
 
     @classmethod
-    def _of(cls, uuid_bytes: bytes) -> Self:
-        return cls._checked(*_BIG_ENDIAN.unpack(uuid_bytes))
-
-    @classmethod
-    def _checked(cls, number: int, lock: int) -> Self:
-        partition, sequence = number >> limits.SEQUENCE_BITS, number & _LOCAL_MASK
+    def _checked(cls, number: int, sealed: int, seal: int) -> Self:
+        partition, sequence, lock = number >> limits.SEQUENCE_BITS, number & _LOCAL_MASK, sealed ^ seal
         if partition > limits.PARTITION_MAX or not sequence or not 0 < lock < limits.BROKER_NUMBER_MAX:
             raise LockLost("the lock token is none that was handed out here")
         return cls(partition, sequence, lock)

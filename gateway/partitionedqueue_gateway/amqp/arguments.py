@@ -60,12 +60,12 @@ def sequence_numbers(arguments: Arguments, name: str = "sequence-numbers") -> li
     return [int(number) for number in numbers]
 
 
-def lock_tokens(arguments: Arguments, name: str = "lock-tokens") -> list[LockToken]:
-    """Lock tokens. Raises LockLost for one that was never handed out."""
+def lock_tokens(arguments: Arguments, seal: int, name: str = "lock-tokens") -> list[LockToken]:
+    """Lock tokens, under the entity's seal. Raises LockLost for one that was never handed out."""
     tokens = items(arguments, name)
     if any(not isinstance(token, UUID) for token in tokens):
         raise InvalidRequest(f"{name} are UUIDs")
-    return [LockToken.from_uuid(token) for token in tokens]
+    return [LockToken.from_uuid(token, seal) for token in tokens]
 
 
 def changes(arguments: Arguments, name: str) -> dict[str, Encoded | None]:

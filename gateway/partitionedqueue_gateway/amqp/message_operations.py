@@ -27,7 +27,7 @@ _NOTHING: Final = conditions.MESSAGE_NOT_FOUND.symbol
 
 async def renew_lock(work: Work) -> Reply:
     """Hold messages for another lock duration."""
-    until_ms = await work.entity.renew(arguments.lock_tokens(work.arguments))
+    until_ms = await work.entity.renew(arguments.lock_tokens(work.arguments, work.entity.seal))
     return Reply({"expirations": Array.of_timestamps(until_ms)})
 
 
@@ -86,11 +86,11 @@ async def receive_by_sequence_number(work: Work) -> Reply:
     numbers = arguments.sequence_numbers(work.arguments)
     found = await work.entity.receive_deferred(numbers, delete=deletes, session=work.session_of_locks())
     source = _source(work.entity)
-    return Reply({"messages": [_deferred(one, source) for one in found]})
+    return Reply({"messages": [_deferred(one, work.entity.seal, source) for one in found]})
 
 
-def _deferred(one: Taken, source: str) -> Mapping[str, Value]:
-    token = one.token
+def _deferred(one: Taken, seal: int, source: str) -> Mapping[str, Value]:
+    token = one.token.sealed(seal)
     locked = bool(one.lock)
     shown = Shown(
         sequence_number(one.partition, one.sequence),
@@ -112,7 +112,7 @@ async def update_disposition(work: Work) -> Reply:
         raise InvalidRequest(f"disposition-status is {status!r}; it is one of {', '.join(_DISPOSITIONS)}")
     changes = arguments.changes(given, "properties-to-modify")
     meant = _DISPOSITIONS[status](given, changes)
-    tokens = arguments.lock_tokens(given)
+    tokens = arguments.lock_tokens(given, work.entity.seal)
     lost = await meant.settle(work.entity, tokens, work.session_of_locks())
     for error in lost.values():
         raise error

@@ -58,6 +58,7 @@ class ReceiverLink(Endpoint):
         self._peer = peer
         self.entity = entity
         self._session = session
+        self._seal = entity.seal
         self._deletes = link.snd_settle_mode == _SETTLED
         self._source = entity.address.name if entity.address.sub_queue is not SubQueue.NONE else ""
         self._kept: deque[Taken] = deque()  # handed over, and the client's window is closed
@@ -103,7 +104,7 @@ class ReceiverLink(Endpoint):
 
     def _send(self, one: Taken) -> None:
         partition, sequence, lock, deliveries, enqueued_time_ms, locked_until_ms, stored = one
-        token = LockToken(partition, sequence, lock)
+        token = LockToken(partition, sequence, lock ^ self._seal)
         shown = Shown(
             partition << _SEQUENCE_BITS | sequence,
             enqueued_time_ms,
@@ -118,7 +119,7 @@ class ReceiverLink(Endpoint):
         except InvalidMessage:
             _log.exception("message %d of '%s' cannot be shown to its receiver", shown.sequence_number, self.path)
             return  # its lock expires, and its deliveries are counted: in the end it is dead-lettered
-        self.link.send(payload, token.tag, settled=self._deletes, context=token)
+        self.link.send(payload, token.tag, settled=self._deletes, context=LockToken(partition, sequence, lock))
 
     async def _drain(self) -> None:
         """Give what is ready now, then the rest of the credit back."""

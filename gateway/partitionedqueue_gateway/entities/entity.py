@@ -16,7 +16,7 @@ from partitionedqueue.model.errors import (
     SessionRequired,
     SessionsNotSupported,
 )
-from partitionedqueue.model.lock_token import LockToken
+from partitionedqueue.model.lock_token import LockToken, seal_of
 from partitionedqueue.model.queue_spec import QueueSpec, QueueStatus
 from partitionedqueue.model.storable import Storable
 from partitionedqueue_gateway import limits
@@ -49,7 +49,10 @@ class Entity:
         self.gone: PartitionedQueueError | None = None
         self._brokers = brokers
         self._background = background
-        self._keys = _keys_of(brokers.queue.keys, address.sub_queue)
+        queue = brokers.queue
+        self.seal = seal_of(queue.uid, *queue.name, address.sub_queue.value)
+        """Of its lock tokens, where clients see them."""
+        self._keys = _keys_of(queue.keys, address.sub_queue)
         settling = Settling(brokers, self._keys, background)
         self.complete = settling.complete
         self.complete_then = settling.complete_then

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from partitionedqueue.model import limits
 from partitionedqueue.model.errors import LockLost
-from partitionedqueue.model.lock_token import LockToken
+from partitionedqueue.model.lock_token import LockToken, seal_of
 
 tokens = st.builds(
     LockToken,
@@ -19,6 +19,21 @@ tokens = st.builds(
 @given(tokens)
 def test_a_token_says_where_its_message_is(token: LockToken) -> None:
     assert LockToken.from_uuid(token.uuid) == LockToken.from_tag(token.tag) == token
+
+
+@given(tokens, st.integers(0, 2**64 - 1))
+def test_what_is_sealed_is_opened_by_the_same_seal(token: LockToken, seal: int) -> None:
+    sealed = token.sealed(seal)
+    assert LockToken.from_uuid(sealed.uuid, seal) == LockToken.from_tag(sealed.tag, seal) == token
+
+
+@pytest.mark.parametrize(
+    "other", [("2", "ns", "orders", ""), ("1", "ns", "orders", "$DeadLetterQueue"), ("1", "n", "sorders", "")]
+)
+def test_another_queues_seal_does_not_open_it(other: tuple[str, ...]) -> None:
+    sealed = LockToken(3, 17, 9).sealed(seal_of("1", "ns", "orders", ""))
+    with pytest.raises(LockLost):
+        LockToken.from_uuid(sealed.uuid, seal_of(*other))
 
 
 @given(tokens)

@@ -54,17 +54,17 @@ def test_numbers_that_are_no_sequence_numbers_are_out_of_range(wrong: Value) -> 
 
 def test_lock_tokens_are_read() -> None:
     token = LockToken(3, 17, 9)
-    assert arguments.lock_tokens({"lock-tokens": Array.of_uuids([token.uuid])}) == [token]
+    assert arguments.lock_tokens({"lock-tokens": Array.of_uuids([token.sealed(5).uuid])}, 5) == [token]
 
 
 def test_a_token_that_was_never_handed_out_is_a_lost_lock() -> None:
     with pytest.raises(LockLost):
-        arguments.lock_tokens({"lock-tokens": [UUID(int=0)]})
+        arguments.lock_tokens({"lock-tokens": [UUID(int=0)]}, 0)
 
 
 def test_a_token_that_is_no_uuid_is_refused() -> None:
     with pytest.raises(InvalidRequest, match="lock-tokens are UUIDs"):
-        arguments.lock_tokens({"lock-tokens": ["abc"]})
+        arguments.lock_tokens({"lock-tokens": ["abc"]}, 0)
 
 
 def test_properties_are_kept_with_their_types_and_null_takes_one_away() -> None:
