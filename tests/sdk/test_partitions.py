@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,27 +15,11 @@ from azure.servicebus.exceptions import OperationTimeoutError, ServiceBusError, 
 from harness.redis_servers import running_brokers
 from partitionedqueue.model.partitioning import partition_of
 from sdk.gateways import PARTITIONS, Bench, bench, partition_of_number
-from sdk.operations import SDKS
-from sdk.programs import Program, SdkNotHere, sdk
+from sdk.promptness import assert_found_promptly
 from sdk.python.place import own, receive, receive_one
 
 DEAD = 5
 LOCK_S = 5
-ROUNDS = 6
-SESSIONS = (
-    "session_named",
-    "session_next",
-    "session_none_available",
-    "session_already_locked",
-    "session_order",
-    "session_state",
-    "session_peek",
-    "session_deferred",
-    "session_dead_letter",
-    "session_list",
-    "session_id_required",
-    "session_receiver_required",
-)
 
 
 @pytest.fixture(scope="module")
@@ -55,17 +38,6 @@ def queues(standing: Bench) -> Iterator[Bench]:
     """Queues of sixteen partitions, all of which run when a test begins."""
     yield standing
     standing.make_whole()
-
-
-@pytest.fixture(scope="module")
-def wide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """A queue of eighty partitions."""
-    folder = tmp_path_factory.mktemp("wide")
-    with running_brokers(folder / "brokers", 5 * PARTITIONS) as brokers, bench(brokers, folder) as found:
-        found.make("plain")
-        found.make("sessions", requiresSession=True, deadLetteringOnMessageExpiration=True)
-        found.start_gateway()
-        yield found
 
 
 def send(bench: Bench, queue: str, *messages: ServiceBusMessage | AmqpAnnotatedMessage, **options: Any) -> None:
@@ -204,64 +176,6 @@ def test_messages_of_a_partition_that_comes_back_are_received(queues: Bench) -> 
 
 def test_a_single_message_in_any_of_sixteen_partitions_is_found_promptly(queues: Bench) -> None:
     assert_found_promptly(queues)
-
-
-def test_a_single_message_in_any_of_eighty_partitions_is_found_promptly(wide: Bench) -> None:
-    assert_found_promptly(wide)
-
-
-def assert_found_promptly(queues: Bench) -> None:
-    """By a receiver that has just come, and by one that waits."""
-    slowest = 0.0
-    with queues.client() as client, client.get_queue_sender("plain") as sender:
-        for number in range(ROUNDS):
-            sender.send_messages(ServiceBusMessage("cold", partition_key=f"cold-{number}"))
-            with client.get_queue_receiver("plain") as receiver:
-                began = time.monotonic()
-                receiver.complete_message(receive_one(receiver, within_s=10))
-                slowest = max(slowest, time.monotonic() - began)
-        with client.get_queue_receiver("plain") as receiver:
-            for number in range(ROUNDS):
-                sent_at: list[float] = []
-                sending = threading.Timer(0.3, _send_noting, (queues, f"waiting-{number}", sent_at))
-                sending.start()
-                receiver.complete_message(receive_one(receiver, within_s=10))
-                came_at = time.monotonic()
-                sending.join()
-                slowest = max(slowest, came_at - sent_at[0])
-    assert slowest < 2, f"one took {slowest:.2f} s"
-
-
-def _send_noting(queues: Bench, key: str, sent_at: list[float]) -> None:
-    send(queues, "plain", ServiceBusMessage("waited for", partition_key=key))
-    sent_at.append(time.monotonic())
-
-
-# ---- sessions, in eighty partitions
-
-
-@pytest.mark.timeout(240)
-@pytest.mark.parametrize("name", SDKS)
-def test_sessions_work_over_eighty_partitions_in_each_sdk(wide: Bench, name: str, tmp_path: Path) -> None:
-    try:
-        program = Program(sdk(name), tmp_path / "program.log")
-    except SdkNotHere as error:
-        pytest.skip(str(error))
-    place = {
-        **dict.fromkeys(("connection", "connection_wrong_key", "connection_expired", "connection_listen"), ""),
-        "connection": wide.connection(),
-        **dict.fromkeys(("queue", "brief", "missing"), "plain"),
-        "sessions": "sessions",
-    }
-    try:
-        failed = {}
-        for operation in SESSIONS:
-            outcome = program.run(operation, place)
-            if outcome.outcome == "failed":
-                failed[operation] = outcome.said
-    finally:
-        program.end()
-    assert not failed
 
 
 # ---- a gateway that dies
