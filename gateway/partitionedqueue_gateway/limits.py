@@ -132,6 +132,9 @@ GREETINGS_MAX: Final = 6_000
 """Connections that have said nothing yet; when there are more, the one that has been silent longest is closed. All that
 may be here come at once when a gateway beside this one has gone."""
 
+STRANGERS_S_MAX: Final = 60.0
+"""For a token, or whoever has none could take all the places below."""
+
 AMQP_CONNECTIONS_MAX: Final = 5_000
 """In one process; further ones are closed as they come. Azure takes so many for a namespace."""
 

@@ -10,6 +10,7 @@ from harness.amqp_client import Answered, Client, Refused, connected, message
 from harness.amqp_door import Door, served
 from harness.redis_servers import Broker
 from harness.sas_tokens import KEY, LISTENER, ROOT, SENDER, access_by_policies, sas_token
+from partitionedqueue_gateway import limits
 from partitionedqueue_gateway.amqp.engine import terminus
 from partitionedqueue_gateway.amqp.engine.outcomes import Accepted
 from partitionedqueue_gateway.amqp.engine.values import ULong, Value
@@ -187,6 +188,19 @@ async def test_claims_are_a_connections_own(brokers: list[Broker]) -> None:
         async with connected(door.port) as other:
             with pytest.raises(Refused):
                 await other.sender("orders")
+
+
+async def test_whoever_shows_no_token_does_not_stay(brokers: list[Broker], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "STRANGERS_S_MAX", 0.5)
+    async with served(brokers[:1], access_by_policies()) as door, connected(door.port) as client:
+        await put_token(client)
+        async with connected(door.port) as stranger:
+            await put_token(stranger, key="wrong" * 9)
+            async with asyncio.timeout(5):
+                await stranger.over.wait()
+            assert stranger.ended is not None
+            assert stranger.ended.condition == "amqp:connection:forced"
+        assert await client.send(await client.sender("orders"), message(b"")) == Accepted()
 
 
 @pytest.mark.parametrize("mechanism", ["ANONYMOUS", "EXTERNAL", "MSSBCBS"])

@@ -11,7 +11,7 @@ from harness.amqp_door import Door, served
 from harness.entities_in_use import until
 from harness.redis_servers import Broker
 from partitionedqueue_gateway import limits
-from partitionedqueue_gateway.amqp.engine.outcomes import ACCEPTED, Accepted
+from partitionedqueue_gateway.amqp.engine.outcomes import ACCEPTED, REJECTED, RELEASED, Accepted, Rejected, Released
 from partitionedqueue_gateway.amqp.engine.values import Value
 from partitionedqueue_gateway.amqp.session_links import PendingSession
 
@@ -60,6 +60,26 @@ async def test_at_the_end_what_was_sent_is_answered_first(brokers: list[Broker])
         brokers[0].resume()
         await ending
         assert {await client.outcome(sender, one) for one in ids} == {Accepted()}
+
+
+async def test_at_the_end_what_was_settled_is_answered_first(brokers: list[Broker]) -> None:
+    async with served(brokers[:1]) as door, connected(door.port) as client:
+        sender, receiver = await client.sender("orders"), await client.receiver("orders")
+        for _ in range(3):
+            await client.send(sender, message(b""))
+        several = await client.receive(receiver, 3)
+        receiver.grant(1)
+        brokers[0].pause()
+        for got, state in zip(several, (ACCEPTED, RELEASED, REJECTED), strict=True):
+            client.say(got, state)
+        await asyncio.sleep(0.2)
+        ending = asyncio.create_task(drain(door))
+        await asyncio.sleep(0.2)
+        brokers[0].resume()
+        found = [await client.outcome(receiver, got.delivery_id) for got in several]
+        assert found == [Accepted(), Released(), Rejected()]
+        await ending
+        assert detached_with(client) == {"amqp:link:detach-forced"}
 
 
 async def test_at_the_end_questions_are_answered_first(brokers: list[Broker]) -> None:

@@ -78,6 +78,7 @@ class Conversation:
         self._ended = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._claims_timer: asyncio.TimerHandle | None = None
+        self._stranger_timer: asyncio.TimerHandle | None = None
         self.opened = False
         self._handlers: dict[type[Any], Callable[[Any], None]] = {
             events.Dispositions: self._disposed,
@@ -114,7 +115,7 @@ class Conversation:
     def connection_lost(self) -> None:
         """It is over."""
         self._over = True
-        for timer in (self._timer, self._claims_timer):
+        for timer in (self._timer, self._claims_timer, self._stranger_timer):
             if timer is not None:
                 timer.cancel()
         self._handle(self._connection.connection_lost())
@@ -123,7 +124,7 @@ class Conversation:
         self._ended.set()
 
     async def drain(self) -> None:
-        """This process ends: receivers go at once, senders when they have heard of what they sent."""
+        """This process ends: links go when their clients have heard of what they sent, and settled."""
         self._draining = True
         leaving = LinkDetached(_LEAVING)
         until_s = self._loop.time() + limits.DRAIN_SENDS_S_MAX
@@ -206,7 +207,15 @@ class Conversation:
 
     def _open(self, _: events.Opened) -> None:
         self.opened = True
+        self._stranger_timer = self._loop.call_later(limits.STRANGERS_S_MAX, self._look_who)
         self._tick()
+
+    def _look_who(self) -> None:
+        """Whoever has not said by now who they are keeps nobody else out."""
+        if not self._peer.standing.is_somebody and not self._connection.ended:
+            words = f"no token was put to $cbs within {limits.STRANGERS_S_MAX:g} s"
+            self._connection.close(AmqpError(conditions.CONNECTION_FORCED.symbol, words))
+            self._tick()
 
     def _end(self, event: events.ConnectionEnded) -> None:
         if event.error is not None and not event.by_peer and not self._over:

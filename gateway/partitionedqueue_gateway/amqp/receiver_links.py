@@ -64,6 +64,8 @@ class ReceiverLink(Endpoint):
         self._kept: deque[Taken] = deque()  # handed over, and the client's window is closed
         self._message_bytes = limits.RECEIVED_BYTES_GUESS  # of those that came lately
         self._draining: asyncio.Task[None] | None = None
+        self._settling = 0  # deliveries whose outcome is to be answered
+        self._leaving = False
         self._receiver = entity.receiver(self._take, delete=self._deletes, session=session, on_lost=self._lost)
 
     def credit_changed(self) -> None:
@@ -83,7 +85,7 @@ class ReceiverLink(Endpoint):
         credit = self.link.credit - len(self._kept)
         if receiver.wanted > credit:  # it was withdrawn
             receiver.stop()
-        if self._peer.reads and not self._kept:
+        if self._peer.reads and not self._kept and not self._leaving:
             most = max(1, int(limits.RECEIVES_BYTES_WANTED / self._message_bytes))
             more = min(credit, limits.RECEIVES_WANTED_MAX, most) - receiver.wanted
             if more > 0:
@@ -141,8 +143,11 @@ class ReceiverLink(Endpoint):
         """Settle, and answer with the same outcome when that is done. HOT."""
         if code == ACCEPTED_CODE and len(deliveries) == 1:
             delivery_id, token = deliveries[0]
-            told = _ignore if settled else partial(self._completed, delivery_id)
-            self.entity.complete_then(token, self._session, told)
+            if settled:
+                self.entity.complete_then(token, self._session, _ignore)
+                return
+            self._settling += 1
+            self.entity.complete_then(token, self._session, partial(self._completed, delivery_id))
             return
         try:
             meant: Disposition = Complete() if code == ACCEPTED_CODE else dispositions.read(state)
@@ -152,14 +157,17 @@ class ReceiverLink(Endpoint):
                 self._refuse(deliveries, error)
             return
         answered = [] if settled else deliveries
+        self._settling += len(answered)
         settling.add_done_callback(partial(self._settled, answered, dispositions.answer_to(state, code)))
 
     def _completed(self, delivery_id: int, error: PartitionedQueueError | None) -> None:
+        self._settling -= 1
         state = ACCEPTED if error is None else outcomes.rejected(conditions.amqp_error(error))
         self.link.settle(delivery_id, state)
         self._peer.answer_soon()
 
     def _settled(self, deliveries: Delivered, answer: bytes, future: "asyncio.Future[Lost]") -> None:
+        self._settling -= len(deliveries)
         if future.cancelled():
             return
         if (error := future.exception()) is not None:
@@ -195,6 +203,13 @@ class ReceiverLink(Endpoint):
         self._receiver.close()
         if self._draining is not None:
             self._draining.cancel()
+
+    def begin_drain(self) -> bool:
+        """Take nothing more; what the client has settled is answered first, or it would take it for lost."""
+        if not self._leaving:
+            self._leaving = True
+            self._receiver.stop()
+        return self._settling > 0
 
 
 def _ignore(error: PartitionedQueueError | None) -> None:

@@ -18,6 +18,11 @@ class Standing:
         self._changed = changed
         self._claims: dict[str | None, Claims] = {None: access.anybody()}
 
+    @property
+    def is_somebody(self) -> bool:
+        """Whether they may do anything at all."""
+        return any(claims.rights for claims in self._claims.values())
+
     def log_in(self, name: str, key: str) -> None:
         """By SASL PLAIN, for as long as the connection stands. Raises TokenRefused."""
         self._put(None, self._access.verify_plain(name, key))
