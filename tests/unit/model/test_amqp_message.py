@@ -317,6 +317,8 @@ def test_an_empty_session_id_is_one() -> None:
         (properties(bytes(65)), InvalidMessage),
         (properties(True), InvalidMessage),
         (properties(1.5), InvalidMessage),
+        (section(PROPERTIES, b"\xc9\x04\x01\xa1\x01m"), InvalidMessage),
+        (section(PROPERTIES, b"\xc0\x04\x00\xa1\x01m"), InvalidMessage),
         (section(ANNOTATIONS, encode_map({Symbol("x-opt-partition-key"): 5})), InvalidMessage),
         (section(ANNOTATIONS, encode_map({Symbol("x-opt-scheduled-enqueue-time"): "soon"})), InvalidMessage),
         (section(HEADER, encode_map({"a": 1})), InvalidMessage),
