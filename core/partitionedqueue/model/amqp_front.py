@@ -61,11 +61,12 @@ def look_at_properties(  # noqa: C901 -- each thing that can be wrong
         if id_end == at + 5 + encoded[at + 4]:
             return at, id_end, 1, at + 8, id_end, 0, 0  # a short message id alone, as many have it
     count, place, end = sections.items_of(encoded, at + 3)
-    if count > _PROPERTIES_MOST or encoded[at + 3] not in (0x45, 0xC0, 0xD0):
+    is_list = encoded[at + 3] in (0x45, 0xC0, 0xD0) and (count or place == end)
+    if count > _PROPERTIES_MOST or not is_list:
         raise InvalidMessage(
             f"the properties of the message at byte {at} are no list of up to {_PROPERTIES_MOST} fields"
         )
-    if not count and place == end:
+    if not count:
         return at, end, 0, 0, place, 0, 0
     code = encoded[place]
     id_at = place + TEXTS[code] if code in (0xA1, 0xB1) else 0
