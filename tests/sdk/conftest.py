@@ -25,7 +25,7 @@ def lanes(
 
 
 def _asked(item: pytest.Item) -> Asked | None:
-    if not isinstance(item, pytest.Function) or not hasattr(item, "callspec") or "operation" not in item.fixturenames:
+    if not isinstance(item, pytest.Function) or "lanes" not in item.fixturenames:
         return None
     params = item.callspec.params
     return str(params["operation"]), str(params["kind"]), str(params["sdk"])
