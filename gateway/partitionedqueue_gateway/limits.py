@@ -44,6 +44,9 @@ DELETED_KEPT_S: Final = 5.0
 SETTLE_S_MAX: Final = 15.0
 """A partition that is away is waited for so long when something is settled: then the client hears that it may retry."""
 
+DELETE_S_MAX: Final = 4.0
+"""For a partition to delete deferred messages that it has locked for that; the shortest locks last for 5 s."""
+
 ENTITIES_CLOSE_S_MAX: Final = 5.0
 """At the end, what is under way to nobody is given back within this; then its locks are left to expire."""
 

@@ -2,16 +2,23 @@
 
 import asyncio
 import uuid
+from typing import TypeVar
 
 import pytest
 
-from harness.entities_in_use import Hand, bench, bodies, calls_of, until
+from harness.entities_in_use import KEYS, Hand, bench, bodies, calls_of, until
 from harness.redis_servers import Broker
+from partitionedqueue.broker.calls import Call
+from partitionedqueue.broker.client import BrokerClient
 from partitionedqueue.model.errors import BrokerUnavailable, LockLost, MessageNotFound
 from partitionedqueue.model.identifiers import sequence_number
 from partitionedqueue.model.lock_token import LockToken
 from partitionedqueue.model.stored_message import decode
+from partitionedqueue_gateway import limits
+from partitionedqueue_gateway.entities.deferred import DeferredMessages
 from partitionedqueue_gateway.entities.taken import Shown
+
+T = TypeVar("T")
 
 
 async def test_what_is_completed_in_one_turn_is_one_call_a_partition(brokers: list[Broker]) -> None:
@@ -100,6 +107,38 @@ async def test_deferred_messages_come_back_by_number_all_or_none(brokers: list[B
         deleted = await one.entity.receive_deferred([numbers[2], *numbers[3:]], delete=True)
         assert [message.lock for message in deleted] == [0, 0, 0]
         assert one.in_all(lambda totals: totals.messages) == 0
+
+
+class Forgetful(BrokerClient):
+    """Its connection breaks after a broker has completed something, and again: so often nobody hears of it."""
+
+    losses = 0
+
+    async def call(self, call: Call[T], *, patience_s: float = 0.0) -> T:
+        reply = await super().call(call, patience_s=patience_s)
+        if self.losses and "pq_complete" in call.words:
+            self.losses -= 1
+            raise BrokerUnavailable("the reply was lost", outcome_unknown=True)
+        return reply
+
+
+@pytest.mark.parametrize(("losses", "found"), [(1, 5), (1_000, 4)])
+async def test_deferred_messages_that_are_deleted_are_handed_over_though_replies_are_lost(
+    brokers: list[Broker], monkeypatch: pytest.MonkeyPatch, losses: int, found: int
+) -> None:
+    monkeypatch.setattr(limits, "DELETE_S_MAX", 1.0)
+    async with bench(brokers) as one:
+        for partition in range(5):
+            one.put(partition, f"{partition}")
+        messages = await Hand(one.entity).receive(5)
+        assert not await one.entity.defer([message.token for message in messages])
+        numbers = [sequence_number(message.partition, message.sequence) for message in messages]
+        clients = [Forgetful(broker.address) for broker in brokers]
+        clients[2].losses = losses
+        deleted = await DeferredMessages(clients, KEYS).receive(numbers, delete=True, session=None)
+        assert len(deleted) == found
+        for client in clients:
+            await client.close()
 
 
 async def test_a_partition_that_is_away_is_waited_for_when_something_is_settled(brokers: list[Broker]) -> None:

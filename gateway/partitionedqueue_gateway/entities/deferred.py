@@ -8,7 +8,8 @@ from partitionedqueue.broker.client import BrokerClient
 from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.broker.replies import SessionLock, Settlement
 from partitionedqueue.model import identifiers
-from partitionedqueue.model.errors import LockLost, MessageNotFound, PartitionedQueueError
+from partitionedqueue.model import limits as core_limits
+from partitionedqueue.model.errors import BrokerUnavailable, LockLost, MessageNotFound, PartitionedQueueError
 from partitionedqueue.model.lock_token import LockToken
 from partitionedqueue_gateway import limits
 from partitionedqueue_gateway.entities.ranges import LOCK_LOST, merged
@@ -37,7 +38,10 @@ class DeferredMessages:
         self._keys = keys
 
     async def receive(self, numbers: Sequence[int], *, delete: bool, session: SessionLock | None) -> list[Taken]:
-        """In the order of the numbers. Raises MessageNotFound, and then none is locked or gone."""
+        """In the order of the numbers. Raises MessageNotFound, and then none is locked or gone.
+
+        To delete them takes a call to each partition: where one fails, those that others have deleted are given alone.
+        """
         asked = by_partition(numbers, len(self._clients))
         outcomes = await asyncio.gather(
             *(self._receive(partition, local, session) for partition, local in asked.items()), return_exceptions=True
@@ -51,8 +55,7 @@ class DeferredMessages:
             await self._give_back(found, session)
             raise
         if delete:
-            await self._delete(found, session)
-            found = [one._replace(lock=0, locked_until_ms=0) for one in found]
+            found = await self._deleted(found, session)
         place = {number: at for at, number in enumerate(numbers)}
         return sorted(found, key=lambda one: place[identifiers.sequence_number(one.partition, one.sequence)])
 
@@ -66,12 +69,33 @@ class DeferredMessages:
             call = calls.abandon(self._keys, settlements, counted=False, session=session)
             await asyncio.gather(self._clients[partition].call(call), return_exceptions=True)
 
-    async def _delete(self, found: Sequence[Taken], session: SessionLock | None) -> None:
-        for partition in {one.partition for one in found}:
-            settlements = merged(one for one in found if one.partition == partition)
-            call = calls.complete(self._keys, settlements, session=session)
-            if await self._clients[partition].call(call, patience_s=limits.SETTLE_S_MAX):
-                raise LockLost(LOCK_LOST)
+    async def _deleted(self, found: Sequence[Taken], session: SessionLock | None) -> list[Taken]:
+        parts = [[one for one in found if one.partition == which] for which in {one.partition for one in found}]
+        outcomes = await asyncio.gather(*(self._delete(part, session) for part in parts), return_exceptions=True)
+        failures = [outcome for outcome in outcomes if outcome is not None]
+        if len(failures) == len(parts) and failures:
+            raise failures[0]
+        gone = [one for part, outcome in zip(parts, outcomes, strict=True) if outcome is None for one in part]
+        return [one._replace(lock=0, locked_until_ms=0) for one in gone]
+
+    async def _delete(self, messages: Sequence[Taken], session: SessionLock | None) -> None:
+        """Those of one partition; again where the outcome is unknown: what is refused then has gone the first time."""
+        loop, unsure, delay_s = asyncio.get_running_loop(), False, core_limits.RECONNECT_DELAY_S_MIN
+        until_s = loop.time() + limits.DELETE_S_MAX
+        call = calls.complete(self._keys, merged(messages), session=session)
+        while True:
+            try:
+                refused = await self._clients[messages[0].partition].call(call)
+            except BrokerUnavailable as error:
+                unsure = unsure or error.outcome_unknown
+                if loop.time() + delay_s > until_s:
+                    raise
+            else:
+                if refused and not unsure:
+                    raise LockLost(LOCK_LOST)
+                return
+            await asyncio.sleep(delay_s)
+            delay_s = min(delay_s * 2, core_limits.RECONNECT_DELAY_S_MAX)
 
 
 async def renew(clients: Sequence[BrokerClient], keys: QueueKeys, tokens: Sequence[LockToken]) -> list[int]:
