@@ -128,6 +128,11 @@ SECRETS_POLL_S: Final = 2.0
 """How often files with keys and certificates are looked at; the kubelet itself takes up to a minute to change them."""
 
 # The front door.
+CLIENT_SILENT_S: Final = 20
+CLIENT_PROBE_S: Final = 5
+CLIENT_PROBES: Final = 4
+"""A client's machine that is silent for the first is asked so often, this far apart; without an answer it has gone."""
+
 GREETING_S_MAX: Final = 20.0
 """For the first byte, TLS's handshake, and all that a client says before it has opened its connection."""
 

@@ -195,6 +195,21 @@ async def test_a_first_byte_that_comes_alone_and_late_is_enough(home: House) -> 
         await close(writer)
 
 
+async def test_the_kernel_looks_whether_a_client_is_still_there(home: House) -> None:
+    _, writer = await home.connect()
+    ours, theirs = writer.get_extra_info("sockname")[1], writer.get_extra_info("peername")[1]
+    writer.write(HEADER)
+
+    def timers() -> set[str]:
+        """Of the gateway's end of the connection (proc(5), net/tcp): 02 is keep-alive."""
+        rows = [line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()]
+        ends = (f":{theirs:04X}", f":{ours:04X}")
+        return {row[5].partition(":")[0] for row in rows if (row[1][-5:], row[2][-5:]) == ends}
+
+    await until(lambda: timers() == {"02"})
+    await close(writer)
+
+
 async def test_a_port_for_tls_takes_nothing_else(home: House) -> None:
     reader, writer = await home.connect(tls=True, port=home.tls_port)
     writer.write(HEADER)

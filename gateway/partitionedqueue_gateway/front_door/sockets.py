@@ -5,6 +5,8 @@ import socket
 from dataclasses import dataclass
 from typing import Final
 
+from partitionedqueue_gateway import limits
+
 _NO_IPV6: Final = {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL}
 
 
@@ -37,6 +39,16 @@ def bound(host: str | None, port: int, *, shared: bool) -> socket.socket:
             if error.errno not in _NO_IPV6:
                 raise
     return _bound(socket.AF_INET, socket.SOCK_STREAM, ("0.0.0.0", port), shared=shared)  # noqa: S104 -- asked for
+
+
+def watch_over(connection: socket.socket) -> None:
+    """Have the kernel end a connection whose client has vanished: what it is owed would be locked for nobody."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, limits.CLIENT_SILENT_S)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, limits.CLIENT_PROBE_S)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, limits.CLIENT_PROBES)
+    gone_ms = 1000 * (limits.CLIENT_SILENT_S + limits.CLIENT_PROBE_S * limits.CLIENT_PROBES)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, gone_ms)
 
 
 def port_of(one: socket.socket) -> int:
