@@ -10,9 +10,7 @@ def connection_string(arguments: argparse.Namespace) -> int:
     """Print it, alone on a line, so that `$(pq connection-string)` is one."""
     record = namespace.load_running(arguments.data_dir)
     if not record.gateway.port:
-        raise CommandFailed(
-            "the gateway does not run here: it needs more than pq itself; pip install 'partitionedqueue[gateway]'"
-        )
+        raise CommandFailed("the gateway does not run here: install partitionedqueue with its extra [gateway]")
     parts = [
         f"Endpoint=sb://{namespace.LOOPBACK}:{record.gateway.port}",
         f"SharedAccessKeyName={access_key.ROOT_POLICY}",

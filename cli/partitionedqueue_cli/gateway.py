@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import importlib.util
 import os
+import re
 import shutil
 import signal
 import socket
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     from partitionedqueue_cli.supervisor import Supervisor
 
 BROKERS_ANNOTATION: Final = "messaging.partitionedqueue.io/brokers"
-_PORT_TAKEN: Final = "Address already in use"
+_PORT_TAKEN: Final = "(PQ_GATEWAY_PORT): Address already in use"
+_STAMP: Final = re.compile(r"^[-0-9]+ [:0-9,]+ [A-Z]+ ")
+"""What a line of the gateway's log begins with: when, and how bad it is."""
 _DEFAULTS: Final = {
     # One port for everything; and nobody waits for a Service to leave it out.
     **dict.fromkeys(("PQ_GATEWAY_AMQP_PORT", "PQ_GATEWAY_AMQPS_PORT", "PQ_GATEWAY_HTTPS_PORT"), "off"),
@@ -159,6 +162,8 @@ class GatewayKeeper:
             "PQ_GATEWAY_POLICIES": str(self._namespace.policies_folder),
         }
         command = [sys.executable, "-m", "partitionedqueue_gateway"]
+        if tls := os.environ.get("PQ_GATEWAY_TLS"):
+            told["PQ_GATEWAY_TLS"] = str(Path(tls).absolute())  # it begins in another folder than the user
         environment = {**_DEFAULTS, **os.environ, **told}
         with self._log.open("wb") as log:
             self._process = children.start(command, folder=self._folder, output=log, environment=environment)
@@ -183,7 +188,7 @@ class GatewayKeeper:
 
     def _last_words(self) -> str:
         lines = [line.strip() for line in self._said().splitlines() if line.strip()]
-        return lines[-1] if lines else "it said nothing"
+        return _STAMP.sub("", lines[-1]) if lines else "it said nothing"
 
 
 def _is_free(port: int) -> bool:

@@ -82,7 +82,7 @@ def main(words: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in {"kubernetes", "urllib3"}:
             raise
-        return _complain("this needs kubernetes' client: pip install 'partitionedqueue[cluster]'")
+        return _complain("this needs kubernetes' client: install partitionedqueue with its extra [cluster]")
     try:
         api = plugin_api.connect(arguments.kubeconfig, arguments.context, timeout_s=arguments.timeout)
         namespace = arguments.namespace or api.namespace

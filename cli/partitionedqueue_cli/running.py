@@ -46,7 +46,7 @@ def up(arguments: argparse.Namespace) -> int:
         _end_leftovers(record)
         if not gateway.is_installed():
             record.gateway.port = 0
-            _warn("the gateway is not started: it needs more; pip install 'partitionedqueue[gateway]'")
+            _warn("the gateway is not started: it needs more: install partitionedqueue with its extra [gateway]")
         return asyncio.run(_supervise(Supervisor(record, redis_path, _warn, torn_end_may_go=torn_end_may_go), new))
 
 

@@ -128,6 +128,13 @@ def _asked_to_end(*, worker: bool) -> asyncio.Event:
     return asked
 
 
+def _bound(host: str | None, entrance: Entrance, *, shared: bool) -> socket.socket:
+    try:
+        return sockets.bound(host, entrance.port, shared=shared)
+    except OSError as error:
+        raise OSError(error.errno, f"port {entrance.port} ({entrance.variable}): {error.strerror}") from error
+
+
 def _source_of(settings: Settings) -> CatalogSource:
     if settings.folder is not None:
         return FolderSource(settings.folder)
@@ -159,7 +166,7 @@ def main() -> int:
         with ExitStack() as stack:
             shared = settings.worker or settings.processes > 1
             listening = {
-                entrance: stack.enter_context(sockets.bound(settings.bind, entrance.port, shared=shared))
+                entrance: stack.enter_context(_bound(settings.bind, entrance, shared=shared))
                 for entrance in settings.entrances
             }
             return _run(settings, listening)
@@ -167,7 +174,7 @@ def main() -> int:
         _log.error("%s", error)
         return EXIT_BAD_INPUT
     except OSError as error:
-        _log.error("cannot serve: %s", error)
+        _log.error("cannot serve: %s", error if error.filename else error.strerror or error)
         return EXIT_FAILED
     except ExceptionGroup as errors:
         known, defects = errors.split(OSError)

@@ -117,6 +117,23 @@ def test_a_supervisor_killed_with_minus_9_leaves_no_gateway_and_up_works_again(p
     assert speaks_amqp(port(pq))
 
 
+def test_another_port_that_is_taken_is_named_at_once_and_the_own_one_stays(pq: Pq, small: Path) -> None:
+    pq.up(small)
+    where = port(pq)
+    pq.end()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        pq.environment["PQ_GATEWAY_AMQP_PORT"] = str(taken.getsockname()[1])
+        said = pq("up", "-f", small)
+    number = pq.environment.pop("PQ_GATEWAY_AMQP_PORT")
+    words = f"cannot serve: port {number} (PQ_GATEWAY_AMQP_PORT): Address already in use"
+    assert said.returncode != 0
+    assert said.stderr.strip().endswith(words)
+    pq.up(small)
+    assert port(pq) == where
+
+
 def test_a_port_that_somebody_else_has_taken_is_left_to_them(pq: Pq, small: Path) -> None:
     pq.up(small)
     where = port(pq)
