@@ -195,6 +195,16 @@ async def test_a_first_byte_that_comes_alone_and_late_is_enough(home: House) -> 
         await close(writer)
 
 
+def test_what_is_written_is_sent_at_once() -> None:
+    with sockets.bound("127.0.0.1", 0, shared=False) as listening:
+        listening.listen()
+        with socket.create_connection(("127.0.0.1", sockets.port_of(listening))):
+            listening.setblocking(True)
+            with listening.accept()[0] as connection:
+                sockets.prepare(connection)
+                assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 async def test_the_kernel_looks_whether_a_client_is_still_there(home: House) -> None:
     _, writer = await home.connect()
     ours, theirs = writer.get_extra_info("sockname")[1], writer.get_extra_info("peername")[1]

@@ -18,7 +18,7 @@ from partitionedqueue_gateway.front_door.certificate import Certificate
 from partitionedqueue_gateway.front_door.conversations import Conversations
 from partitionedqueue_gateway.front_door.first_byte import Talk, talk_of
 from partitionedqueue_gateway.front_door.pipe import Pipe
-from partitionedqueue_gateway.front_door.sockets import Entrance, watch_over
+from partitionedqueue_gateway.front_door.sockets import Entrance, prepare
 
 _log = logging.getLogger(__name__)
 _EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
@@ -73,7 +73,7 @@ class FrontDoor:
                 self._accept_later(listening)
                 return
             connection.setblocking(False)
-            watch_over(connection)
+            prepare(connection)
             self._greet(connection, self._listening[listening])
 
     def _accept_later(self, listening: socket.socket) -> None:
@@ -108,7 +108,7 @@ class FrontDoor:
                     handed_over = True
                     await asyncio.get_running_loop().connect_accepted_socket(serving.protocols[talk], connection)
         except (OSError, TimeoutError):  # it went, was silent, or does not agree with us on how to speak TLS
-            watch_over(connection)
+            prepare(connection)
         finally:
             if not handed_over:
                 connection.close()
