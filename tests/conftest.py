@@ -1,5 +1,6 @@
 import os
 
+import hypothesis
 import pytest
 
 from harness import servers
@@ -7,6 +8,12 @@ from harness.cluster.scheduling import (
     pytest_xdist_make_scheduler,  # noqa: F401 - a hook: the tests of tests/cluster stay on one worker
 )
 from sdk.matrix import pytest_terminal_summary  # noqa: F401 - a hook: what each SDK can do is printed at the end
+
+# A busy machine fails no property: how long an example takes says nothing of whether it holds.
+hypothesis.settings.register_profile(
+    "busy machines", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("busy machines")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
