@@ -9,7 +9,6 @@ the processors, and their caches, with the sixteen brokers that it keeps busy.
 """
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -64,34 +63,9 @@ class Found(NamedTuple):
     us: float
 
 
-def processor_s(processes: frozenset[int]) -> float:
-    """Processor time that these processes have used so far (Linux)."""
-    ticks = 0
-    for process in processes:
-        fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
 def connection_string(port: int) -> str:
     """For a server that asks nobody who he is."""
     return f"Endpoint=sb://127.0.0.1:{port};SharedAccessKeyName=any;SharedAccessKey=a2V5;UseDevelopmentEmulator=true"
-
-
-def driver(folder: Path) -> Path:
-    """The load, built from benchmarks/drivers/azure. Raises PeerMissing."""
-    peers.go_is_there()
-    program = folder / "azure"
-    built = subprocess.run(
-        ["go", "build", "-o", str(program), "."],
-        cwd=ROOT / "benchmarks/drivers/azure",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if built.returncode:
-        raise PeerMissing(f"the load driver cannot be built: {built.stderr.strip()[-500:]}")
-    return program
 
 
 @contextmanager
@@ -157,7 +131,7 @@ def gateway_processes(ancestor: int) -> frozenset[int]:
 
 def drive(program: Path, side: Side, mode: str, messages: int, batch: int) -> Found:
     """One run of one mode."""
-    before = processor_s(side.processes)
+    before = peers.processor_s_of(side.processes)
     done = subprocess.run(
         [
             str(program),
@@ -177,7 +151,9 @@ def drive(program: Path, side: Side, mode: str, messages: int, batch: int) -> Fo
     if done.returncode:
         raise RuntimeError(f"{mode}: {done.stderr.strip()[-1000:]}")
     told = json.loads(done.stdout)
-    return Found(told["messages"] / told["seconds"], 1e6 * (processor_s(side.processes) - before) / told["messages"])
+    return Found(
+        told["messages"] / told["seconds"], 1e6 * (peers.processor_s_of(side.processes) - before) / told["messages"]
+    )
 
 
 def drive_all(program: Path, side: Side, share: float) -> dict[str, Found]:
@@ -209,7 +185,7 @@ def main() -> int:
     with ExitStack() as stack:
         folder = stack.enter_context(temporary_folder())
         try:
-            program = driver(folder)
+            program = peers.driver(folder, peers.DRIVERS / "azure")
         except PeerMissing as missing:
             print(f"Not measured: {missing}")
             return conclude("gateway_amqp", {}, not_measured=[str(missing)])

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -74,11 +74,11 @@ def go_is_there() -> None:
         raise PeerMissing(f"{version} is too old: the load drivers are built with Go {GO_OLDEST[0]}.{GO_OLDEST[1]}")
 
 
-def driver(folder: Path) -> Path:
-    """The load driver, built into `folder`."""
+def driver(folder: Path, sources: Path = DRIVERS) -> Path:
+    """The load driver, or another one of `drivers/`, built into `folder`. Raises PeerMissing."""
     go_is_there()
-    program = folder / "drivers"
-    _run("go", "build", "-o", str(program), ".", folder=DRIVERS)
+    program = folder / sources.name
+    _run("go", "build", "-o", str(program), ".", folder=sources)
     return program
 
 
@@ -201,12 +201,20 @@ def rabbitmq() -> Iterator[Peer]:
 
 def processor_s(groups: set[int]) -> float:
     """Processor time that the processes of these groups have used so far (Linux)."""
-    ticks = 0
+    return sum(used_s for _, group, used_s in _processes() if group in groups)
+
+
+def processor_s_of(processes: Collection[int]) -> float:
+    """Processor time that these processes have used so far (Linux)."""
+    return sum(used_s for process, _, used_s in _processes() if process in processes)
+
+
+def _processes() -> Iterator[tuple[int, int, float]]:
+    """Each process, its group, and the processor time that it has used."""
+    ticks_a_second = os.sysconf("SC_CLK_TCK")
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:  # it has ended meanwhile
             continue
-        if int(fields[2]) in groups:
-            ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+        yield int(stat.parent.name), int(fields[2]), (int(fields[11]) + int(fields[12])) / ticks_a_second
