@@ -1,17 +1,20 @@
 """Where a cluster's brokers of a queue are: their names follow from the queue's, and one of them knows how many."""
 
 import dataclasses
+from typing import TypeVar
 
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue.model.placement import pod_address
+from partitionedqueue_spark.connection import Connection
 from partitionedqueue_spark.fetching import broker_at
-from partitionedqueue_spark.options import SourceOptions
 from partitionedqueue_spark.partition import in_its_place, unreadable
 
+C = TypeVar("C", bound=Connection)
 
-def located(options: SourceOptions) -> SourceOptions:
+
+def located(options: C) -> C:
     """The same options with the brokers' addresses, where a namespace was given. Raises PartitionUnreadable."""
     if options.namespace is None:
         return options

@@ -13,7 +13,7 @@ from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.keys import QueueKeys, place_of
 from partitionedqueue.model import limits
 from partitionedqueue.model.placement import BrokerAddress
-from partitionedqueue_spark.options import SourceOptions
+from partitionedqueue_spark.connection import Connection
 from partitionedqueue_spark.rows import Longs
 
 BATCH_BYTES: Final = 16 * 1024 * 1024  # of one record batch, aimed at by the sizes of the round before
@@ -48,7 +48,7 @@ def keep_modules_out_of_collections() -> None:
     gc.freeze()
 
 
-def broker_at(address: BrokerAddress, options: SourceOptions) -> BlockingBroker:
+def broker_at(address: BrokerAddress, options: Connection) -> BlockingBroker:
     """A client of one broker, which waits for it while it restarts; nothing is sent yet."""
     return BlockingBroker(
         address,
