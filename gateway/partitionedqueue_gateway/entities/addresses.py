@@ -22,7 +22,10 @@ class Node(StrEnum):
 
 
 class EntityAddress(NamedTuple):
-    """A queue or one of its sub-queues. `namespace` is empty where the path names none: the gateway's default."""
+    """A queue or one of its sub-queues. `namespace` is empty where the path names none: the gateway's default.
+
+    A name of several parts, `eu/orders`, stands behind a namespace alone: the first of two parts or more is one.
+    """
 
     namespace: str
     name: str
@@ -60,7 +63,7 @@ def parse_node(text: str) -> NodeAddress:
 
     Names are lower-case in Kubernetes, and compare without regard to case in Service Bus: they become lower-case.
     """
-    parts = [unquote(part).lower() for part in _without_host(text).split("/") if part]
+    parts = [part for part in unquote(_without_host(text)).lower().split("/") if part]
     node = Node.ENTITY
     if parts and parts[-1] in {Node.MANAGEMENT, Node.CBS}:
         node = Node(parts.pop())
@@ -69,7 +72,8 @@ def parse_node(text: str) -> NodeAddress:
         if tuple(parts[-len(ending) :]) == ending:
             parts, sub_queue = parts[: -len(ending)], which
             break
-    namespace = parts.pop(0) if len(parts) == 2 else ""
+    # As access/scopes reads it, or somebody could reach a queue by a path that says another.
+    namespace = parts.pop(0) if len(parts) > 1 and not (len(parts) > 2 and parts[1] == "subscriptions") else ""
     return NodeAddress(EntityAddress(namespace, "/".join(parts), sub_queue), node)
 
 

@@ -4,6 +4,7 @@ import asyncio
 from types import TracebackType
 from typing import Self
 
+from partitionedqueue.model.entity_name import is_entity_name, object_name
 from partitionedqueue.model.errors import BrokerUnavailable
 from partitionedqueue_gateway import limits
 from partitionedqueue_gateway.entities.addresses import EntityAddress, SubQueue
@@ -42,8 +43,8 @@ class Entities:
 
         Raises EntityNotFound; BrokerUnavailable while the queues have not been read yet: it may be among them.
         """
-        name = QueueName(address.namespace or self._default_namespace, address.name)
-        queue = self._catalog.queues.get(name)
+        name = QueueName(address.namespace or self._default_namespace, object_name(address.name))
+        queue = self._catalog.queues.get(name) if is_entity_name(address.name) else None
         if queue is None:
             if not self._catalog.knows(name.namespace):
                 raise BrokerUnavailable(f"whether there is a messaging entity '{address}' is not known yet; try again")

@@ -23,13 +23,18 @@ class Queue:
     """A queue, and where its brokers are, in partition order.
 
     `uid` differs from that of any earlier queue of the name. `held_back`: why the operator does not act upon it as it
-    is, in its words.
+    is, in its words. `title`: its name as its maker wrote it; empty: as it is. When it was made and last changed are in
+    ms since 1970, 0 where nobody has written it down. `generation` rises with each change of what it should be.
     """
 
     spec: QueueSpec
     uid: str
     brokers: tuple[BrokerAddress, ...]
     held_back: str | None = None
+    title: str = ""
+    created_ms: int = 0
+    updated_ms: int = 0
+    generation: int = 0
 
     @property
     def name(self) -> QueueName:

@@ -26,7 +26,9 @@ def test_however_a_library_writes_it_an_address_is_its_path(text: str) -> None:
     ("text", "address"),
     [
         ("team-a/orders", EntityAddress("team-a", "orders")),
-        ("team-a%2Forders", EntityAddress("", "team-a/orders")),
+        ("team-a%2Forders", EntityAddress("team-a", "orders")),
+        ("team-a/eu/orders", EntityAddress("team-a", "eu/orders")),
+        ("default/eu/Orders/$DeadLetterQueue", EntityAddress("default", "eu/orders", SubQueue.DEAD_LETTERS)),
         ("orders/$DeadLetterQueue", EntityAddress("", "orders", SubQueue.DEAD_LETTERS)),
         ("orders/%24deadletterqueue", EntityAddress("", "orders", SubQueue.DEAD_LETTERS)),
         ("orders/$Transfer/$DeadLetterQueue", EntityAddress("", "orders", SubQueue.TRANSFER_DEAD_LETTERS)),
