@@ -5,46 +5,68 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Final, Protocol
 
 from aiohttp import web
 
+from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue_gateway import limits
 from partitionedqueue_gateway.entities.catalog import Catalog
 from partitionedqueue_gateway.entities.totals import Standings
-from partitionedqueue_gateway.rest import shapes
+from partitionedqueue_gateway.rest import failures, shapes
 from partitionedqueue_gateway.rest.api import Api
 from partitionedqueue_gateway.rest.health import Health
 from partitionedqueue_gateway.rest.metrics import Metrics
+from partitionedqueue_gateway.rest.refusals import TooManyRequests
 
 _log = logging.getLogger(__name__)
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 Answered = Counter[tuple[str, int]]
+NOWHERE: Final = "none"
+"""Answers of no route are counted together."""
+
+
+class Room(Protocol):
+    """Something that answers requests."""
+
+    def routes(self) -> Sequence[web.RouteDef]:
+        """What is answered here."""
 
 
 def for_operations(
-    catalog: Catalog, standings: Standings, health: Health, answered: Answered, upgrades: Sequence[web.RouteDef]
+    catalog: Catalog,
+    standings: Standings,
+    health: Health,
+    answered: Answered,
+    upgrades: Sequence[web.RouteDef],
+    *,
+    rooms: Sequence[Room] = (),
 ) -> web.Application:
     """All that is answered over HTTP. `upgrades` leave it for another protocol, which has bounds of its own."""
-    rooms = (health, Api(catalog, standings), Metrics(catalog, standings, answered))
-    return _application([route for room in rooms for route in room.routes()], answered, upgrades)
+    own = (health, Api(catalog, standings), Metrics(catalog, standings, answered))
+    return _application(own, rooms, answered, upgrades)
 
 
-def for_everybody(answered: Answered, upgrades: Sequence[web.RouteDef]) -> web.Application:
+def for_everybody(
+    answered: Answered, upgrades: Sequence[web.RouteDef], *, rooms: Sequence[Room] = ()
+) -> web.Application:
     """What is answered on ports that lead out of the cluster: nothing that asks for no login."""
-    return _application([], answered, upgrades)
+    return _application((), rooms, answered, upgrades)
 
 
 def _application(
-    routes: Sequence[web.RouteDef], answered: Answered, upgrades: Sequence[web.RouteDef]
+    operations: Sequence[Room], rooms: Sequence[Room], answered: Answered, upgrades: Sequence[web.RouteDef]
 ) -> web.Application:
+    """`rooms` answer for entities and refuse as Azure does; what stands before them keeps its paths to itself."""
+    own = [*(route for room in operations for route in room.routes()), *upgrades]
     unbounded = {"/healthz", "/readyz", *(route.path for route in upgrades)}
     app = web.Application(
-        middlewares=[_counted(answered), _bounded(unbounded)], client_max_size=limits.REQUEST_BYTES_MAX
+        middlewares=[_counted(answered, {NOWHERE, *(route.path for route in own)}), _bounded(unbounded)],
+        client_max_size=limits.REQUEST_BYTES_MAX,
     )
-    app.router.add_routes([*routes, *upgrades])
+    app.router.add_routes([*own, *(route for room in rooms for route in room.routes())])
     return app
 
 
@@ -85,30 +107,42 @@ class _NewConnection:
         self._new -= 1
 
 
-def _counted(answered: Counter[tuple[str, int]]) -> Any:
+def _counted(answered: Counter[tuple[str, int]], operations: Container[str]) -> Any:
     @web.middleware
     async def counted(request: web.Request, handler: _Handler) -> web.StreamResponse:
         """Count answers by the route's own text: paths that somebody made up make no series."""
         resource = request.match_info.route.resource
-        route = resource.canonical if resource is not None else "none"
+        route = resource.canonical if resource is not None else NOWHERE
         try:
             response = await handler(request)
-        except web.HTTPException as error:
-            reason, words = error.reason.replace(" ", ""), f"{request.method} {request.path}: {error.reason.lower()}"
-            response = web.json_response(shapes.error(reason, words), status=error.status)
-            if "Allow" in error.headers:
-                response.headers["Allow"] = error.headers["Allow"]
-        except Exception:
-            answered[route, 500] += 1
-            _log.exception("%s %s failed", request.method, request.path)
-            raise
+        except (web.HTTPException, PartitionedQueueError) as error:
+            response = _refused(request, error) if route in operations else failures.answer_to(request, error)
+        except Exception as error:
+            if route in operations:
+                answered[route, 500] += 1
+                _log.exception("%s %s failed", request.method, request.path)
+                raise
+            response = failures.answer_to(request, error)
         answered[route, response.status] += 1
         if not response.prepared:
             response.headers["Cache-Control"] = "no-store"
-            response.enable_compression()
+            if route in operations:
+                response.enable_compression()
         return response
 
     return counted
+
+
+def _refused(request: web.Request, error: web.HTTPException | PartitionedQueueError) -> web.Response:
+    if isinstance(error, PartitionedQueueError):
+        refusal = failures.told(error)
+        reason, status, words = type(error).__name__, refusal.status, refusal.words
+        headers = {"Retry-After": str(refusal.retry_s)} if refusal.retry_s else {}
+    else:
+        reason, status = error.reason.replace(" ", ""), error.status
+        words = f"{request.method} {request.path}: {error.reason.lower()}"
+        headers = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}
+    return web.json_response(shapes.error(reason, words), status=status, headers=headers)
 
 
 def _bounded(unbounded: Container[str]) -> Any:
@@ -119,8 +153,7 @@ def _bounded(unbounded: Container[str]) -> Any:
         """Refuse what is too much, but never the kubelet's questions nor what only begins as HTTP."""
         nonlocal under_way
         if under_way >= limits.REQUESTS_AT_ONCE_MAX and request.path not in unbounded:
-            words = f"{under_way} requests are under way; ask again in a moment"
-            return web.json_response(shapes.error("TooManyRequests", words), status=503, headers={"Retry-After": "1"})
+            raise TooManyRequests(f"{under_way} requests are under way; ask again in a moment")
         under_way += 1
         try:
             return await handler(request)
