@@ -40,6 +40,17 @@ def test_all_that_a_queues_owner_says_is_taken(broker: BlockingBroker, keys: Que
     assert broker.call(calls.totals(keys)).quota == 2**30
 
 
+@pytest.mark.parametrize("status", list(QueueStatus))
+def test_a_broker_tells_what_it_was_told(broker: BlockingBroker, keys: QueueKeys, status: QueueStatus) -> None:
+    assert broker.call(calls.settings(keys)) == BrokerSettings()
+    told = BrokerSettings(
+        lock_ms=300_000, max_deliveries=2_000, ttl_ms=2**45 + 5, dead_letter_expired=True, sessions=True,
+        dedupe_ms=604_800_000, quota_bytes=2**45 + 3, status=status,
+    )  # fmt: skip
+    broker.call(calls.configure(keys, partition=79, partitions=80, settings=told))
+    assert broker.call(calls.settings(keys)) == told
+
+
 def test_sessions_and_whether_duplicates_are_detected_are_for_ever(broker: BlockingBroker, keys: QueueKeys) -> None:
     configure(broker, keys, sessions=True, dedupe_ms=60_000)
     for change in ({"sessions": False}, {"dedupe_ms": 0}):

@@ -153,20 +153,35 @@ def test_the_operator_configures_counts_empties_and_loads_the_library(broker: St
         assert operator.raw(("PING",), ("FUNCTION", "LIST"), ("CONFIG", "GET", "maxmemory"))
 
 
-@pytest.mark.parametrize("user", [access.OPERATOR, access.GATEWAY, access.SPARK])
+@pytest.mark.parametrize("user", [access.OPERATOR, access.GATEWAY, access.SPARK, access.SPARK_SENDER])
 def test_no_program_may_do_what_is_not_its_business(broker: Started, user: str) -> None:
     with connected(broker, user) as client:
         assert [command for command in FORBIDDEN_TO_ALL_PROGRAMS if not refused(client, command)] == []
 
 
-@pytest.mark.parametrize("user", [access.GATEWAY, access.SPARK])
+@pytest.mark.parametrize("user", [access.GATEWAY, access.SPARK, access.SPARK_SENDER])
 def test_only_the_operator_touches_library_and_settings(broker: Started, user: str) -> None:
     with connected(broker, user) as client:
         assert [command for command in FORBIDDEN_BUT_TO_THE_OPERATOR if not refused(client, command)] == []
 
 
+def test_sparks_sender_stores_small_and_large_batches_and_learns_what_the_queue_is_like(broker: Started) -> None:
+    keys = QueueKeys("written")
+    with connected(broker, access.OPERATOR) as operator:
+        operator.call(calls.configure(keys, partition=0, partitions=1, settings=BrokerSettings(sessions=False)))
+    with connected(broker, access.SPARK_SENDER) as sender:
+        sender.call(calls.send(keys, [stored(b"one")], sender="s", number=1))
+        sender.call(calls.send_pushed(keys, [stored(bytes(5000))], guess=1, sender="s", number=2))
+        assert sender.call(calls.totals(keys)).messages == 2
+        assert sender.call(calls.settings(keys)).sessions is False
+
+
 def test_who_sends_cannot_claim_and_who_claims_cannot_send(broker: Started) -> None:
     send, claim = ("FCALL", "pq_send", 1, KEYS.state), ("FCALL", "pq_claim_open", 1, KEYS.state)
+    with connected(broker, access.SPARK_SENDER) as sender:
+        assert refused(sender, claim)
+        assert refused(sender, ("FCALL", "pq_receive", 1, KEYS.state))
+        assert not refused(sender, send)
     with connected(broker, access.SPARK) as spark:
         assert refused(spark, send)
         assert not refused(spark, claim)

@@ -14,7 +14,9 @@ DEFAULT: Final = "default"
 OPERATOR: Final = "operator"
 GATEWAY: Final = "gateway"
 SPARK: Final = "spark"
-USERS: Final = (DEFAULT, OPERATOR, GATEWAY, SPARK)
+SPARK_SENDER: Final = "spark-sender"
+"""A job that writes has a password of its own: one that reads a queue can put nothing into it."""
+USERS: Final = (DEFAULT, OPERATOR, GATEWAY, SPARK, SPARK_SENDER)
 
 KEYS: Final = "~pq:*"
 CHANNELS: Final = "&pq:*"
@@ -35,18 +37,21 @@ MESSAGE_FUNCTIONS: Final = (
 CLAIM_FUNCTIONS: Final = (
     "pq_about", "pq_claim", "pq_claim_acknowledge", "pq_claim_open", "pq_claim_renew", "pq_claimed", "pq_totals",
 )  # fmt: skip
+SENDING_FUNCTIONS: Final = ("pq_about", "pq_send", "pq_send_pushed", "pq_totals")
 MANAGING_FUNCTIONS: Final = ("pq_about", "pq_configure", "pq_next_due", "pq_purge", "pq_sweep", "pq_totals")
 
 _FUNCTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     OPERATOR: MANAGING_FUNCTIONS,
     GATEWAY: MESSAGE_FUNCTIONS,
     SPARK: CLAIM_FUNCTIONS,
+    SPARK_SENDER: SENDING_FUNCTIONS,
 }
 _COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
     # A broker that is full takes no library, so maxmemory is lifted for that moment: CONFIG SET.
     OPERATOR: ("ping", "info", "function|load", "function|list", "config|get", "config|set", "acl|load", "acl|whoami"),
     GATEWAY: ("ping", "info", "multi", "exec", "discard", "subscribe", "unsubscribe"),
     SPARK: ("ping",),
+    SPARK_SENDER: ("ping", "multi", "exec", "discard"),
 }
 
 

@@ -89,6 +89,11 @@ def configure(keys: QueueKeys, *, partition: int, partitions: int, settings: Bro
     return _write(replies.number, "pq_configure", keys.state, partition, partitions, *told, repeatable=True)
 
 
+def settings(keys: QueueKeys) -> Call[BrokerSettings]:
+    """What a broker was told its queue is like; read natively, by whoever may read the queue's keys."""
+    return Call(("HGET", keys.state, "config"), replies.settings, repeatable=True)
+
+
 def send(
     keys: QueueKeys, messages: Sequence[bytes], *, sender: str = "", number: int = 0, fingerprints: bytes = b""
 ) -> Call[SendResult]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from typing import Any, NamedTuple, TypeAlias
 
+from partitionedqueue.broker.settings import BrokerSettings
 from partitionedqueue.model.errors import BrokerFault
 
 _SENT = struct.Struct("<QQ")
@@ -333,6 +334,14 @@ def totals(raw: Raw) -> Totals:
         return Totals(**{name: named["now" if name == "now_ms" else name] for name in _TOTALS})
     except KeyError as error:
         raise BrokerFault(f"pq_totals says nothing of {error.args[0]}") from error
+
+
+def settings(raw: Raw) -> BrokerSettings:
+    """Parse the state field `config`; what was never configured has none. Raises BrokerFault."""
+    try:
+        return BrokerSettings() if raw is None else BrokerSettings.unpacked(raw)
+    except (struct.error, IndexError) as error:
+        raise BrokerFault("a broker's record of its queue's settings cannot be understood") from error
 
 
 def about(raw: Raw) -> About:

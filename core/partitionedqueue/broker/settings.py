@@ -1,10 +1,21 @@
 """What a broker is told of its queue: the settings that pq_configure takes."""
 
+import struct
 from dataclasses import dataclass, fields
-from typing import Self
+from typing import Final, Self
 
 from partitionedqueue.model import limits
 from partitionedqueue.model.queue_spec import QueueSpec, QueueStatus
+
+# As includes/config.lua packs them: lock, deliveries, ttl (48 bits), dead-letter, sessions, dedupe, quota, partition
+# of how many, whether anything was given, and which of _STATUSES, from 1.
+_PACKED: Final = struct.Struct("<IHIHBBIQHHBB")
+_STATUSES: Final = (
+    QueueStatus.ACTIVE,
+    QueueStatus.DISABLED,
+    QueueStatus.SEND_DISABLED,
+    QueueStatus.RECEIVE_DISABLED,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +47,21 @@ class BrokerSettings:
             dedupe_ms=window_ms if spec.requires_duplicate_detection else 0,
             quota_bytes=spec.partition_gb * 2**30,
             status=spec.status,
+        )
+
+    @classmethod
+    def unpacked(cls, packed: bytes) -> Self:
+        """What a broker keeps of what it was told. Raises struct.error, IndexError for what is none of it."""
+        lock, deliveries, ttl, ttl_high, dead_letter, sessions, dedupe, quota, *_, status = _PACKED.unpack(packed)
+        return cls(
+            lock_ms=lock,
+            max_deliveries=deliveries,
+            ttl_ms=ttl | ttl_high << 32,
+            dead_letter_expired=bool(dead_letter),
+            sessions=bool(sessions),
+            dedupe_ms=dedupe,
+            quota_bytes=quota,
+            status=_STATUSES[status - 1],
         )
 
     def words(self) -> tuple[str | int, ...]:
