@@ -37,6 +37,7 @@ local LAYOUT_VERSION = 2
 --@include commands/receive_deferred.lua
 --@include commands/cancel_scheduled.lua
 --@include commands/peek.lua
+--@include commands/states.lua
 --@include commands/accept_session.lua
 --@include commands/renew_session.lua
 --@include commands/release_session.lua

@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from harness.clock import Clock
+from harness.consistency import check
 from harness.deliveries import (
     LOCK_MS,
     bodies,
@@ -29,7 +30,6 @@ from partitionedqueue.model.errors import (
     ClaimFenced,
     ClaimLost,
     EntityDisabled,
-    SessionRequired,
 )
 from partitionedqueue.model.queue_spec import QueueStatus
 
@@ -189,14 +189,46 @@ def test_a_group_that_was_never_opened_says_so(broker: BlockingBroker, keys: Que
         broker.call(calls.claim_open(keys, "g", "", LOCK_MS))
 
 
-def test_a_queue_with_sessions_or_that_hands_nothing_out_is_not_claimed_from(broker: BlockingBroker) -> None:
-    sessions, disabled = QueueKeys("sessions"), QueueKeys("disabled")
-    configure(broker, sessions, sessions=True)
-    configure(broker, disabled, status=QueueStatus.RECEIVE_DISABLED)
-    for queue, kind in ((sessions, SessionRequired), (disabled, EntityDisabled)):
-        opened(broker, queue)
-        with pytest.raises(kind):
-            claim(broker, queue, 0, 1)
+def test_a_queue_that_hands_nothing_out_is_not_claimed_from(broker: BlockingBroker, keys: QueueKeys) -> None:
+    configure(broker, keys, status=QueueStatus.RECEIVE_DISABLED)
+    opened(broker, keys)
+    with pytest.raises(EntityDisabled):
+        claim(broker, keys, 0, 1)
+
+
+def test_a_claim_ends_with_the_message_that_reaches_its_bytes(broker: BlockingBroker, keys: QueueKeys) -> None:
+    sizes = [*([1000] * 300), 50_000, *([10] * 200)]
+    batch = [stored(bytes(size)) for size in sizes]
+    for at in range(0, len(batch), 100):
+        broker.call(calls.send(keys, batch[at : at + 100]))
+    each = len(batch[0])
+    returned = receive(broker, keys, 3)
+    opened(broker, keys)
+    end, found = 0, []
+    broker.call(calls.abandon(keys, settlements(returned)))
+    for room in (1, each, 2 * each, 2 * each + 1, 290 * each, 12 * each, 2**40):
+        claimed = broker.call(calls.claim(keys, "g", "owner", LOCK_MS, end, 1000, room))
+        found.append(claimed.end - end)
+        end = claimed.end
+        assert claimed.bytes == sum(map(len, batch[end - found[-1] : end]))
+    assert found == [1, 1, 2, 3, 290, 4, 200]
+    assert claimed_numbers(broker, keys, 0, end) == list(range(1, 502))
+    check(broker, keys.state)
+
+
+def test_claims_that_are_given_back_count_a_delivery_and_the_last_one_dead_letters(
+    broker: BlockingBroker, keys: QueueKeys, clock: Clock
+) -> None:
+    configure(broker, keys, max_deliveries=2)
+    send(broker, keys, 3)
+    for times in (1, 2):
+        broker.call(calls.claim_open(keys, f"g{times}", "owner", 1000))
+        broker.call(calls.claim(keys, f"g{times}", "owner", 1000, 0, 10))
+        found = broker.call(calls.claimed(keys, f"g{times}", 0, 3)).entries
+        assert [(entry.count, entry.deliveries) for entry in found] == [(3, times - 1)]
+        clock.advance(1000)
+    assert receive(broker, keys).runs == []
+    assert broker.call(calls.totals(keys)).dead_letters == 3
 
 
 def test_what_is_deferred_scheduled_or_expired_is_not_claimed(

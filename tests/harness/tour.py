@@ -93,6 +93,7 @@ class Tour:
         end = self.call(calls.claim(keys, "spark", "job", LEASE_MS, log.next, 100)).end
         assert end == log.next + 100
         assert sum(entry.count for entry in self.call(calls.claimed(keys, "spark", log.next, end)).entries) == 100
+        assert any(b"l" in stretch.states for stretch in self.call(calls.states(keys, 1, 2**47)).stretches)
         assert self.call(calls.claim_renew(keys, "spark", "job", LEASE_MS)) > 0
         while self.call(calls.claim_acknowledge(keys, "spark", "job", end)):
             pass

@@ -18,7 +18,7 @@ from partitionedqueue.model.errors import BrokerUnavailable, LoginRefused, Parti
 
 KEYS = QueueKeys("flights")
 PASSWORDS = {user: f"the password of {user}" for user in access.USERS}
-CLAIMING = ("pq_claim", "pq_claim_acknowledge", "pq_claim_open", "pq_claim_renew", "pq_claimed")
+CLAIMING = ("pq_claim", "pq_claim_acknowledge", "pq_claim_open", "pq_claim_renew", "pq_claimed", "pq_states")
 
 FORBIDDEN_TO_ALL_PROGRAMS: tuple[tuple[str | int, ...], ...] = (
     ("FLUSHALL",),

@@ -16,6 +16,8 @@ command('pq_accept_session', function(queue, argv)
     return refusal('DISABLED', 'the queue is ' .. s.config.status .. ': it hands out no messages')
   end
   sweep(s, now)
+  s.work = 0
+  give_back_lapsed(s, now)
   if s.its_sessions then finish_sessions(s) end -- some may have become available just now
   local named = argv[3] ~= 'next'
   if not named then

@@ -21,6 +21,7 @@ command('pq_claim_acknowledge', function(queue, argv)
     remove(s, segment, first, last, bytes_of(s.queue, segment, first, last))
   end)
   s.claimed = s.claimed - taken
+  let_sessions_go(s, group)
   put_group(queue, group)
   tidy(s)
   save(s)

@@ -1,7 +1,8 @@
 -- pq_claim_open: makes the caller the owner of a group's claim log; whoever owned it before is fenced.
 -- KEYS   queue
 -- ARGV   group, owner, lease in ms
--- REPLY  {base, next, lost}: the log holds ordinals [base, next); those below `lost` were given back to the queue
+-- REPLY  {base, next, lost, sessions}: the log holds ordinals [base, next); those below `lost` were given back to the queue;
+--        sessions is 1 where the queue has sessions
 -- ERROR  TRYAGAIN  claims that were lost are still being given back: call again
 command('pq_claim_open', function(queue, argv)
   local lease_ms = whole(argv[3], 1, 2 ^ 40)
@@ -18,5 +19,5 @@ command('pq_claim_open', function(queue, argv)
   end
   group.owner, group.lease = argv[2], now_ms() + lease_ms
   put_group(queue, group)
-  return { group.base, group.next, group.lost }
+  return { group.base, group.next, group.lost, config_of(call('HGET', queue, 'config')).sessions }
 end, FREES)

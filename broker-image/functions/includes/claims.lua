@@ -7,12 +7,15 @@
 --                          lost (ordinals below it that were not acknowledged by then were given back)
 -- `<queue>:log:<group>`    a list of entries: first u64, count u32, deliveries before the claim u32
 -- `<queue>:groups`         groups that hold claims, by lease
+-- `<queue>:claimed:<group>` where the queue has sessions, those that the group holds, by the ordinal behind their last message
+--                          in the log. Nobody else may accept them until that has been acknowledged or given back.
 
 LOG_ENTRY = '<I8I4I4'
 RUNS_A_CALL = 64 -- segments or runs that one claim, acknowledgement or giving back touches
 
 local function group_key(queue, group) return queue .. ':group:' .. group end
 function log_key(queue, group) return queue .. ':log:' .. group end
+local function sessions_key(queue, group) return queue .. ':claimed:' .. group end
 
 function group_of(queue, name)
   check_layout(queue)
@@ -73,9 +76,11 @@ end
 -- Gives what a log still holds back to the queue, each a delivery more, at most RUNS_A_CALL pieces of it.
 function give_back_claims(s, group)
   s.claimed = s.claimed - pop_entries(s.queue, group, group.next - group.base, function(first, last, deliveries)
-    give_back(s, first, last, deliveries + 1, false, nil, true)
+    local id = s.config.has_sessions and session_id_of(bodies_of(s.queue, segment_of(first), first, first)[1])
+    give_back(s, first, last, deliveries + 1, false, id and session_of(s, id) or nil, true)
     return s.work < WORK_A_CALL
   end)
+  let_sessions_go(s, group)
 end
 
 -- Gives back claims of a group whose lease has lapsed, at most RUNS_A_CALL pieces of one group a call.
@@ -90,10 +95,11 @@ function give_back_lapsed(s, now, except)
   put_group(s.queue, group)
 end
 
--- Appends messages first..first+count-1 to a group's log, joined to its last entry where they follow on.
-function log_claim(queue, group, first, count, deliveries)
+-- Appends messages first..first+count-1 to a group's log, joined to its last entry where they follow on, unless they are to
+-- stand apart: an entry holds messages of one session.
+function log_claim(queue, group, first, count, deliveries, apart)
   local key = log_key(queue, group.name)
-  local entry = call('LINDEX', key, -1)
+  local entry = not apart and call('LINDEX', key, -1)
   if entry then
     local before, length, times = unpack_struct(LOG_ENTRY, entry)
     if before + length == first and times == deliveries then
@@ -104,4 +110,52 @@ function log_claim(queue, group, first, count, deliveries)
   end
   call('RPUSH', key, pack(LOG_ENTRY, first, count, deliveries))
   group.next = group.next + count
+end
+
+-- ---- sessions: a group holds a session for as long as it has claimed messages of it, under a lock that nobody knows and that
+-- does not expire by itself, as the claims do not.
+
+-- Sessions of which everything that was claimed has left the log may be accepted again.
+function let_sessions_go(s, group)
+  if not s.config.has_sessions then return end
+  local key = sessions_key(s.queue, group.name)
+  local ids = call('ZRANGE', key, '-inf', text(group.base), 'BYSCORE')
+  if #ids == 0 then return end
+  for i = 1, #ids do leave_lock(s, session_of(s, ids[i]), false) end
+  call('ZREM', key, unpack(ids))
+end
+
+-- The sessions that a call may claim from, one after the other: first the one that the group claimed from last, while it has
+-- more, then those that may be accepted, the one whose first message is the oldest before all.
+function sessions_to_claim_from(s, group)
+  local latest = call('ZRANGE', sessions_key(s.queue, group.name), -1, -1)[1]
+  if s.its_sessions then finish_sessions(s) end -- some may have become available just now
+  local ids = call('ZRANGE', s.queue .. ':sessions', '-inf', '(' .. text(BUSY), 'BYSCORE', 'LIMIT', 0, RUNS_A_CALL)
+  local at = latest and -1 or 0
+  return function()
+    at = at + 1
+    return at == 0 and latest or ids[at]
+  end
+end
+
+-- Claims up to `most` messages of a session, in their order, at most `step` at once and as long as `go_on` says so.
+function claim_session(s, now, group, id, most, step, go_on)
+  local its, before = session_of(s, id), group.next
+  local free = its.lock == 0
+  if free then
+    s.run = s.run + 1
+    its.lock, its.until_ms = s.run, NEVER - 1
+    s.sessions_locked = s.sessions_locked + 1
+  end
+  while group.next < before + most do
+    local first, last, deliveries = take_from_session(s, its, now, min(step, before + most - group.next))
+    if not first then break end
+    log_claim(s.queue, group, first, last - first + 1, deliveries, group.next == before)
+    if not go_on(first, last) then break end
+  end
+  if group.next > before then
+    call('ZADD', sessions_key(s.queue, group.name), text(group.next), id)
+  elseif free then -- all of it had expired
+    leave_lock(s, its, false)
+  end
 end

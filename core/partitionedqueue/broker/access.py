@@ -35,7 +35,8 @@ MESSAGE_FUNCTIONS: Final = (
     "pq_send_pushed", "pq_session_state", "pq_sweep", "pq_totals",
 )  # fmt: skip
 CLAIM_FUNCTIONS: Final = (
-    "pq_about", "pq_claim", "pq_claim_acknowledge", "pq_claim_open", "pq_claim_renew", "pq_claimed", "pq_totals",
+    "pq_about", "pq_claim", "pq_claim_acknowledge", "pq_claim_open", "pq_claim_renew", "pq_claimed", "pq_receive",
+    "pq_states", "pq_totals",
 )  # fmt: skip
 SENDING_FUNCTIONS: Final = ("pq_about", "pq_send", "pq_send_pushed", "pq_totals")
 MANAGING_FUNCTIONS: Final = ("pq_about", "pq_configure", "pq_next_due", "pq_purge", "pq_sweep", "pq_totals")

@@ -34,6 +34,7 @@ from partitionedqueue.broker.replies import (
     SendResult,
     SessionLock,
     Settlement,
+    States,
     Swept,
     Totals,
 )
@@ -243,6 +244,11 @@ def peek(
     return _read(replies.peeked, "pq_peek", keys.state, from_sequence, most, bytes_most, states, *of_session)
 
 
+def states(keys: QueueKeys, first: int, last: int) -> Call[States]:
+    """What state messages first..last are in; go on from the reply's `next` until it is 0."""
+    return _read(replies.states, "pq_states", keys.state, first, last)
+
+
 def accept_session(
     keys: QueueKeys, session_id: str | None = None, *, lock_ms: int = QUEUES_LOCK
 ) -> Call[AcceptedSession]:
@@ -345,10 +351,14 @@ def claim_open(keys: QueueKeys, group: str, owner: str, lease_ms: int) -> Call[C
 
 
 def claim(  # noqa: PLR0917 -- the command's arguments, in its order
-    keys: QueueKeys, group: str, owner: str, lease_ms: int, start: int, most: int
+    keys: QueueKeys, group: str, owner: str, lease_ms: int, start: int, most: int, bytes_most: int = 0
 ) -> Call[Claimed]:
-    """Claim ready messages so that the log reaches up to start + most. A repeat finds them claimed already."""
-    return _write(replies.claimed, "pq_claim", keys.state, group, owner, lease_ms, start, most, repeatable=True)
+    """Claim ready messages so that the log reaches up to start + most. A repeat finds them claimed already.
+
+    With `bytes_most` the claim ends with the message that reaches it.
+    """
+    words = (group, owner, lease_ms, start, most, bytes_most)
+    return _write(replies.claimed, "pq_claim", keys.state, *words, repeatable=True)
 
 
 def claim_renew(keys: QueueKeys, group: str, owner: str, lease_ms: int) -> Call[int]:

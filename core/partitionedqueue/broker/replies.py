@@ -136,6 +136,26 @@ class Peeked:
 
 
 @dataclass(frozen=True, slots=True)
+class Stretch:
+    """Messages of one segment from `first` on: a letter each, and u16 deliveries each (b"" where all are 0).
+
+    a: active, l: locked or claimed, d: deferred, s: scheduled, -: gone.
+    """
+
+    first: int
+    states: bytes
+    deliveries: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """What states messages are in, and the sequence number to go on from; 0 at the end."""
+
+    next: int
+    stretches: list[Stretch]
+
+
+@dataclass(frozen=True, slots=True)
 class AcceptedSession:
     """A session that is now its receiver's, until when; or None, and from when on to ask again (-1: when woken)."""
 
@@ -201,19 +221,27 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class ClaimLog:
-    """A group's claim log holds ordinals base..next-1; those below `lost` were given back to the queue."""
+    """A group's claim log holds ordinals base..next-1; those below `lost` were given back to the queue.
+
+    `sessions` is 1 where the queue has sessions.
+    """
 
     base: int
     next: int
     lost: int
+    sessions: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A claim log reaches `end`; `ready` messages are left to claim."""
+    """A claim log reaches `end`; `ready` messages are left to claim; this call has claimed so many bytes.
+
+    Bytes are counted where they are bounded.
+    """
 
     end: int
     ready: int
+    bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +328,11 @@ def renewed(raw: Raw) -> Renewed:
 def peeked(raw: Raw) -> Peeked:
     """Parse pq_peek's reply."""
     return Peeked(raw[0], [PeekedRun(run[0], PeekedState(run[1]), *run[2:]) for run in raw[1:]])
+
+
+def states(raw: Raw) -> States:
+    """Parse pq_states' reply."""
+    return States(raw[0], [Stretch(*raw[at : at + 3]) for at in range(1, len(raw), 3)])
 
 
 def accepted_session(raw: Raw) -> AcceptedSession:
