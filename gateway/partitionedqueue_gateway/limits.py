@@ -92,10 +92,31 @@ REQUEST_BYTES_MAX: Final = 1 << 16
 """No request of today has a body."""
 
 REQUESTS_AT_ONCE_MAX: Final = 256
-"""Further ones are answered 503 at once."""
+"""Further ones are answered 503 at once; those that wait for messages are bounded by the connections alone."""
 
 CONNECTIONS_MAX: Final = 1_024
 """Further ones are closed as they come."""
+
+HEADER_BYTES_MAX: Final = 1 << 16
+"""Of one header line: Azure's bound on all properties of a message, BrokerProperties being one."""
+
+BODY_S_MAX: Final = 60.0
+"""For a body to come."""
+
+BATCH_BODY_FACTOR: Final = 2
+"""A batch's JSON may be so many times as long as what may be in it: base64 and escapes."""
+
+BODIES_BYTES_MAX: Final = 128 << 20
+"""Of all bodies that are being read: 500 of the largest; further requests are answered 503."""
+
+HTTP_TIMEOUT_S_DEFAULT: Final = 60.0
+"""For a message to come, or to be stored, where a request names no time: Azure's."""
+
+HTTP_TIMEOUT_S_MAX: Final = 300.0
+"""Requests that name a longer one wait for this: proxies let go of them sooner."""
+
+HTTP_SEND_S_MIN: Final = 1.0
+"""For a message to be stored, however little time a request names."""
 
 IDLE_S_MAX: Final = 75.0
 """A connection without a request, begun or not, is closed after this."""
@@ -110,6 +131,37 @@ END_S_MAX: Final = 15.0
 
 NAME_LOOKUPS_AT_ONCE_MAX: Final = 32
 """Threads: one that waits for the name of a broker must not keep all others waiting."""
+
+# Administration.
+ADMINISTRATION_BYTES_MAX: Final = 1 << 16
+"""Of a request's body: a description of a queue, with user metadata of 1,024 characters, has 4 KB."""
+
+ADMINISTRATION_BODY_S_MAX: Final = 20.0
+"""For it to come."""
+
+LIST_ENTRIES_MAX: Final = 100
+"""Queues in one page, as on Azure."""
+
+LIST_SKIP_MAX: Final = 1_000_000
+"""Queues that a page may leave out before it begins."""
+
+CREATE_WAIT_S_MAX: Final = 40.0
+"""For a new queue's partitions to serve, before it is given as it is: Java's client waits for 60 s."""
+
+CREATE_LOOK_S: Final = 0.25
+"""How often it is looked whether they do."""
+
+CREATIONS_AT_ONCE_MAX: Final = 32
+"""Under way in one process; further ones are answered 503. They wait long, and leave room for other requests."""
+
+CHANGE_WAIT_S_MAX: Final = 10.0
+"""For the catalog to hear of what was changed; the source has it in any case."""
+
+CHANGE_LOOK_S: Final = 0.02
+"""How often it is looked whether whoever runs the brokers of a folder has answered."""
+
+CHANGE_ANSWER_S_MAX: Final = 45.0
+"""For whoever runs the brokers of a folder to start, tell or end those of one queue."""
 
 # Access.
 KEY_LENGTH_MIN: Final = 12

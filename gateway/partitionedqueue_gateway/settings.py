@@ -22,7 +22,8 @@ class InvalidSetting(PartitionedQueueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """`folder`: its queues instead of a cluster's. No `namespaces`: all. `bind` None: every address of the machine.
+    """`folder`: its queues instead of a cluster's, and `requests`: where changes to them are asked for, if anywhere.
+    No `namespaces`: all. `bind` None: every address of the machine.
 
     A port None: not opened; 0: a free one. `worker`: one of several processes that another has started.
     """
@@ -41,6 +42,7 @@ class Settings:
     worker: bool = False
     namespaces: tuple[str, ...] = ()
     folder: Path | None = None
+    requests: Path | None = None
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> Self:
@@ -66,6 +68,7 @@ class Settings:
             worker=_yes(environment, WORKER),
             namespaces=_namespaces(environment.get("PQ_WATCH_NAMESPACES", "")),
             folder=_path(environment, "PQ_GATEWAY_FOLDER"),
+            requests=_path(environment, "PQ_GATEWAY_REQUESTS"),
         )
 
     @property

@@ -9,7 +9,7 @@ from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue_gateway.access import failures as access
 from partitionedqueue_gateway.amqp import failures as refused
 from partitionedqueue_gateway.amqp.engine.performatives import AmqpError
-from partitionedqueue_gateway.entities import failures
+from partitionedqueue_gateway.entities import changes, failures
 
 
 class Condition(NamedTuple):
@@ -97,6 +97,12 @@ CONDITIONS: Final[Mapping[type[PartitionedQueueError], Condition]] = {
     failures.QueueGone: NOT_FOUND,
     failures.NoSessionAvailable: TIMEOUT,
     failures.SendNotAllowed: NOT_ALLOWED,
+    # No client of this wire makes, changes or deletes queues.
+    changes.QueueExists: NOT_ALLOWED,
+    changes.ChangeConflict: SERVER_BUSY,
+    changes.ChangeRefused: NOT_ALLOWED,
+    changes.ChangesNotTaken: NOT_IMPLEMENTED,
+    changes.SourceUnavailable: SERVER_BUSY,
     access.PoliciesUnreadable: INTERNAL_ERROR,
     access.TokenRefused: AUTH_FAILED,
     access.MalformedToken: AUTH_FAILED,

@@ -21,6 +21,7 @@ from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue_gateway import limits
 
 _CHUNK_BYTES = 1 << 16
+_DONE = {200, 201, 202}
 
 
 class NoCluster(PartitionedQueueError):
@@ -32,11 +33,12 @@ class ApiUnavailable(PartitionedQueueError):
 
 
 class ApiRefused(PartitionedQueueError):
-    """The API server says no. `status` is HTTP's."""
+    """The API server says no. `status` is HTTP's; `message` is what it says, without who says it."""
 
-    def __init__(self, status: int, words: str) -> None:
+    def __init__(self, status: int, words: str, message: str = "") -> None:
         super().__init__(words)
         self.status = status
+        self.message = message or words
 
 
 class ApiServer:
@@ -66,9 +68,16 @@ class ApiServer:
 
     async def get(self, path: str, parameters: Mapping[str, str] | None = None) -> Any:
         """One answer, parsed. Raises ApiRefused, ApiUnavailable."""
+        return await self._whole(path, parameters or {})
+
+    async def write(self, method: str, path: str, body: Any, *, kind: str = "application/json") -> Any:
+        """Send an object, or a part of one, as JSON of some kind; the answer, parsed. Raises as `get`."""
+        return await self._whole(path, {}, method=method, sent=json.dumps(body).encode(), kind=kind)
+
+    async def _whole(self, path: str, parameters: Mapping[str, str], **asked: Any) -> Any:
         waits = aiohttp.ClientTimeout(total=limits.API_ANSWER_S_MAX)
         body = bytearray()
-        async with aclosing(self._pieces(path, parameters or {}, waits)) as pieces:
+        async with aclosing(self._pieces(path, parameters, waits, **asked)) as pieces:
             async for piece in pieces:
                 body += piece
                 if len(body) > limits.API_BYTES_MAX:
@@ -98,25 +107,32 @@ class ApiServer:
             await session.close()
 
     async def _pieces(
-        self, path: str, parameters: Mapping[str, str], waits: aiohttp.ClientTimeout
+        self,
+        path: str,
+        parameters: Mapping[str, str],
+        waits: aiohttp.ClientTimeout,
+        *,
+        method: str = "GET",
+        sent: bytes = b"",
+        kind: str = "",
     ) -> AsyncGenerator[bytes, None]:
         if self._session is None:
             self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=_tls_of(self._configuration)))
         try:
             headers = await asyncio.to_thread(_headers_of, self._configuration)  # may read a file or ask a program
-            async with self._session.get(
+            async with self._session.request(
+                method,
                 self._configuration.host + path,
                 params=parameters,
-                headers=headers,
+                headers=headers | ({"Content-Type": kind} if sent else {}),
+                data=sent or None,
                 timeout=waits,
                 proxy=self._configuration.proxy,
                 server_hostname=self._configuration.tls_server_name,
                 allow_redirects=False,
             ) as response:
-                if response.status != 200:
-                    raise ApiRefused(
-                        response.status, _refusal(response.status, await response.content.read(_CHUNK_BYTES))
-                    )
+                if response.status not in _DONE:
+                    raise _refused(response.status, await response.content.read(_CHUNK_BYTES))
                 async for piece in response.content.iter_any():
                     yield piece
         except aiohttp.ClientSSLError as error:
@@ -160,10 +176,10 @@ def _parsed(body: bytes, path: str) -> Any:
         raise ApiUnavailable(f"the API server's answer to {path} is no JSON") from error
 
 
-def _refusal(status: int, body: bytes) -> str:
-    """A Status' own words, where it is one."""
+def _refused(status: int, body: bytes) -> ApiRefused:
+    """With a Status' own words, where it is one."""
     try:
-        words = json.loads(body)["message"]
+        message = str(json.loads(body)["message"])
     except (ValueError, KeyError, TypeError):
-        words = body[:200].decode(errors="replace")
-    return f"the API server answers {status}: {words}"
+        message = body[:200].decode(errors="replace")
+    return ApiRefused(status, f"the API server answers {status}: {message}", message)

@@ -9,11 +9,13 @@ import base64
 import binascii
 import logging
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing
+from datetime import datetime
 from typing import Any, Final
 
 from partitionedqueue.model import placement
+from partitionedqueue.model.entity_name import shown_name
 from partitionedqueue.model.errors import InvalidManifest
 from partitionedqueue.model.queue_spec import API_VERSION, KIND, PLURAL, QueueSpec
 from partitionedqueue_gateway import limits
@@ -191,7 +193,33 @@ def queue_of(manifest: Mapping[str, Any]) -> Queue | str:
     addresses = (
         placement.pod_address(spec.name, partition, namespace=spec.namespace) for partition in range(spec.partitions)
     )
-    return Queue(spec=spec, uid=manifest["metadata"]["uid"], brokers=tuple(addresses), held_back=_held_back(manifest))
+    metadata = manifest["metadata"]
+    created_ms = _ms(metadata.get("creationTimestamp"))
+    return Queue(
+        spec=spec,
+        uid=metadata["uid"],
+        brokers=tuple(addresses),
+        held_back=_held_back(manifest),
+        title=shown_name(metadata),
+        created_ms=created_ms,
+        updated_ms=max(created_ms, *_written_ms(metadata), 0),
+        generation=metadata.get("generation", 0),
+    )
+
+
+def _written_ms(metadata: Mapping[str, Any]) -> Iterator[int]:
+    """When somebody wrote what the queue should be: what the operator says of it is a subresource."""
+    for one in metadata.get("managedFields", ()):
+        if not one.get("subresource"):
+            yield _ms(one.get("time"))
+
+
+def _ms(moment: object) -> int:
+    """A time of Kubernetes' in ms since 1970; 0 where it is none."""
+    try:
+        return int(datetime.fromisoformat(str(moment)).timestamp() * 1000)
+    except ValueError:
+        return 0
 
 
 def _held_back(manifest: Mapping[str, Any]) -> str | None:

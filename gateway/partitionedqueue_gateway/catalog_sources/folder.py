@@ -1,17 +1,19 @@
 """The queues of a folder: every *.yaml in it, read again when one has changed. For a machine of one's own, and tests.
 
 Where the brokers of a queue listen is in its annotation `messaging.partitionedqueue.io/brokers`, in partition order.
-They ask for no password.
+They ask for no password. When it was made and last changed, in ms since 1970, may be in two others.
 """
 
 import asyncio
 import logging
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
+from partitionedqueue.model.entity_name import shown_name
 from partitionedqueue.model.errors import InvalidManifest, PartitionedQueueError
 from partitionedqueue.model.placement import BrokerAddress
 from partitionedqueue.model.queue_spec import QueueSpec, parse_manifests
@@ -20,6 +22,8 @@ from partitionedqueue_gateway.entities.catalog import Catalog
 from partitionedqueue_gateway.entities.queue import Queue
 
 BROKERS_ANNOTATION: Final = "messaging.partitionedqueue.io/brokers"
+CREATED_ANNOTATION: Final = "messaging.partitionedqueue.io/created-ms"
+UPDATED_ANNOTATION: Final = "messaging.partitionedqueue.io/updated-ms"
 _EVERYTHING: Final = ""
 _log = logging.getLogger(__name__)
 
@@ -80,12 +84,26 @@ def _queues_in(path: Path) -> Iterator[Queue]:
     specs = parse_manifests(text, source=path.name)
     documents = [document for document in yaml.safe_load_all(text) if document is not None]
     for spec, document in zip(specs, documents, strict=True):
-        yield Queue(spec=spec, uid="", brokers=_brokers(spec, document["metadata"], path.name))
+        annotations = document["metadata"].get("annotations")
+        said = annotations if isinstance(annotations, dict) else {}
+        created, updated = str(said.get(CREATED_ANNOTATION, "")), _ms(said.get(UPDATED_ANNOTATION))
+        yield Queue(
+            spec=spec,
+            uid=created,
+            brokers=_brokers(spec, said, path.name),
+            title=shown_name(document["metadata"]),
+            created_ms=_ms(created),
+            updated_ms=updated,
+            generation=updated,
+        )
 
 
-def _brokers(spec: QueueSpec, metadata: dict[str, Any], source: str) -> tuple[BrokerAddress, ...]:
-    annotations = metadata.get("annotations")
-    words = annotations.get(BROKERS_ANNOTATION, "") if isinstance(annotations, dict) else ""
+def _ms(words: object) -> int:
+    return int(str(words)) if re.fullmatch("[0-9]{1,15}", str(words)) else 0
+
+
+def _brokers(spec: QueueSpec, annotations: dict[str, Any], source: str) -> tuple[BrokerAddress, ...]:
+    words = annotations.get(BROKERS_ANNOTATION, "")
     addresses = tuple(BrokerAddress.parse(one) for one in str(words).split(",") if one.strip())
     if len(addresses) != spec.partitions:
         raise InvalidManifest(

@@ -17,7 +17,7 @@ from aiohttp import web
 from partitionedqueue.model import errors
 from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue_gateway.access import failures as access
-from partitionedqueue_gateway.entities import failures
+from partitionedqueue_gateway.entities import changes, failures
 from partitionedqueue_gateway.entities.ranges import LOCK_LOST
 from partitionedqueue_gateway.rest import refusals
 
@@ -42,7 +42,6 @@ BAD_REQUEST: Final = Refusal(400, 40000)
 UNAUTHORIZED: Final = Refusal(401, 40100)
 NOT_FOUND: Final = Refusal(404, 40400)
 GONE: Final = Refusal(410, 41000)
-"""What the data plane says of an entity that there is not, where the administration says NOT_FOUND: as documented."""
 QUOTA_EXCEEDED: Final = Refusal(403, 40300, retry_s=5)
 TOO_LARGE: Final = Refusal(403, 40300)
 """Azure documents 403 for a message that is too large, as for a queue that is full."""
@@ -84,9 +83,14 @@ REFUSALS: Final[Mapping[type[PartitionedQueueError], Refusal]] = {
     errors.BrokerFault: INTERNAL_ERROR,
     failures.NoCredentials: PARTITION_AWAY,
     failures.EntityNotFound: NOT_FOUND,
-    failures.QueueGone: NOT_FOUND,
+    failures.QueueGone: GONE,
     failures.NoSessionAvailable: Refusal(408, 40800),
     failures.SendNotAllowed: BAD_REQUEST,
+    changes.QueueExists: Refusal(409, 40900),
+    changes.ChangeConflict: Refusal(409, 40901, retry_s=1),
+    changes.ChangeRefused: BAD_REQUEST,
+    changes.ChangesNotTaken: Refusal(501, 50100),
+    changes.SourceUnavailable: SERVER_BUSY,
     access.PoliciesUnreadable: INTERNAL_ERROR,
     access.TokenRefused: UNAUTHORIZED,
     access.MalformedToken: Refusal(401, 40105),
@@ -99,9 +103,8 @@ REFUSALS: Final[Mapping[type[PartitionedQueueError], Refusal]] = {
     refusals.BodyTooLarge: TOO_LARGE,
     refusals.BodyTooSlow: Refusal(408, 40800),
     refusals.NotSupported: Refusal(501, 50100),
+    refusals.EntityGone: GONE,
     refusals.TooManyRequests: SERVER_BUSY,
-    refusals.EntityAlreadyExists: Refusal(409, 40900),
-    refusals.ConflictingOperation: Refusal(409, 40901, retry_s=1),
 }
 
 _ADDRESS: Final = re.compile(r"^broker \S+: | at [\w.-]+:\d+")

@@ -20,16 +20,12 @@ class NotSupported(PartitionedQueueError):
     """Something of Service Bus that is not served here."""
 
 
+class EntityGone(PartitionedQueueError):
+    """There is no entity of that name, says the data plane (Azure: 410; its administration says 404)."""
+
+
 class TooManyRequests(PartitionedQueueError):
     """So many are under way that no further one is taken."""
-
-
-class EntityAlreadyExists(PartitionedQueueError):
-    """There is an entity of that name (Azure: MessagingEntityAlreadyExists)."""
-
-
-class ConflictingOperation(PartitionedQueueError):
-    """Somebody else changes the same entity at this moment; the same request works shortly."""
 
 
 class MissingToken(TokenRefused):

@@ -1,0 +1,183 @@
+"""The room of the administration API: which request is what, who may ask it, and the answer."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import unquote
+
+from aiohttp import web
+
+from partitionedqueue.model.entity_name import is_entity_name, object_name
+from partitionedqueue_gateway import limits
+from partitionedqueue_gateway.access.access import Claims
+from partitionedqueue_gateway.access.failures import InvalidAudience, Unauthorized
+from partitionedqueue_gateway.access.policies import Right
+from partitionedqueue_gateway.entities.addresses import SubQueue, parse
+from partitionedqueue_gateway.entities.failures import EntityNotFound
+from partitionedqueue_gateway.entities.queue import Queue, QueueName
+from partitionedqueue_gateway.entities.totals import Standings
+from partitionedqueue_gateway.rest.administration import atom, shown
+from partitionedqueue_gateway.rest.administration.queue_properties import QUEUE
+from partitionedqueue_gateway.rest.administration.queues import Queues
+from partitionedqueue_gateway.rest.authorization import Authorization
+from partitionedqueue_gateway.rest.paths import ENTITY
+from partitionedqueue_gateway.rest.refusals import BodyTooSlow, InvalidRequest, NotSupported
+
+_ENTRY: Final = "application/atom+xml;type=entry;charset=utf-8"
+_FEED: Final = "application/atom+xml;type=feed;charset=utf-8"
+_LISTS: Final = {"queues": "Queues", "topics": "Topics"}
+
+
+class Administration:
+    """Everything here asks for the right Manage, as on Azure."""
+
+    def __init__(
+        self, queues: Queues, standings: Standings, authorization: Authorization, *, default_namespace: str
+    ) -> None:
+        self._queues = queues
+        self._standings = standings
+        self._authorization = authorization
+        self._default_namespace = default_namespace
+
+    def routes(self) -> Sequence[web.RouteDef]:
+        """What is answered here. A path that is an entity's is looked at last."""
+        entity = f"/{ENTITY}"
+        return [
+            web.get("/health", self.health),
+            web.get(r"/{info:\$(?i:namespaceinfo)}", self.namespace),
+            web.get(r"/{resources:\$(?i:resources)}/{kind}", self.page),
+            web.get(entity, self.get, allow_head=False),
+            web.put(entity, self.put),
+            web.delete(entity, self.delete),
+        ]
+
+    async def health(self, _request: web.Request) -> web.Response:
+        """What Azure's emulator answers, which is waited for before anything is asked."""
+        return web.json_response({"status": "healthy", "message": "Service is healthy."})
+
+    async def namespace(self, request: web.Request) -> web.Response:
+        """What SDKs know of a namespace."""
+        self._demand_namespace(request)
+        made = min((queue.created_ms for queue in self._queues.all() if queue.created_ms), default=0)
+        return _answer(atom.entry(shown.namespace_entry(self._default_namespace, made), request.host), _ENTRY)
+
+    async def page(self, request: web.Request) -> web.Response:
+        """The queues that the bearer may manage, a page of them, in the order of their names; no topics yet."""
+        claims = self._demand_namespace(request)
+        kind = _LISTS.get(request.match_info["kind"].lower())
+        if kind is None:
+            raise NotSupported(f"There is no list of {request.match_info['kind']}; there are queues and topics.")
+        skip, top = _number(request, "$skip", 0, limits.LIST_SKIP_MAX), _number(request, "$top", 100, 1 << 31)
+        top = min(top, limits.LIST_ENTRIES_MAX)
+        queues = self._manageable(claims) if kind == "Queues" else []
+        reports = await self._standings.of_all(queues[skip : skip + top])
+        entries = [shown.queue_entry(report, self._default_namespace, request.host) for report in reports]
+        address = f"https://{request.host}{request.path}?$skip={{}}&$top={top}&api-version={_version(request)}"
+        updated = max((entry.updated for entry in entries), default=shown.NEVER)
+        after = address.format(skip + top) if len(queues) > skip + top else ""
+        return _answer(atom.feed(kind, address.format(skip), updated, entries, request.host, after=after), _FEED)
+
+    async def get(self, request: web.Request) -> web.Response:
+        """One queue; where there is none, an empty feed, which SDKs take for that."""
+        path = self._demanded(request)
+        queue = await self._queues.find(self._name_of(path)) if self._may_be_queue(path) else None
+        if queue is None:
+            address = f"https://{request.host}{request.path}"
+            return _answer(atom.feed(atom.MISSING_TITLE, address, shown.NEVER, (), request.host), _FEED)
+        return await self._shown(queue, request.host, 200)
+
+    async def put(self, request: web.Request) -> web.Response:
+        """A new queue; with `If-Match: *` one that there is already, changed."""
+        path = self._demanded(request)
+        given = atom.read(await _body(request))
+        if given.kind != QUEUE:
+            raise NotSupported(f"A {given.kind} is not served yet: there are queues, but no topics and subscriptions.")
+        if not self._may_be_queue(path):
+            raise InvalidRequest(
+                f"'{path}' cannot name a queue: use letters, digits, '.', '-', '_' and '/', "
+                "with a letter or a digit first and last, and at most 260 of them."
+            )
+        if "If-Match" in request.headers:
+            return await self._shown(await self._queues.change(self._name_of(path), given), request.host, 200)
+        queue = await self._queues.create(self._name_of(path), _title(path), given)
+        return await self._shown(queue, request.host, 201)
+
+    async def delete(self, request: web.Request) -> web.Response:
+        """A queue and what it holds go at once, as on Azure."""
+        path = self._demanded(request)
+        if not self._may_be_queue(path):
+            raise EntityNotFound(path)
+        await self._queues.delete(self._name_of(path), path)
+        return web.Response()
+
+    async def _shown(self, queue: Queue, host: str, status: int) -> web.Response:
+        report = await self._standings.of(queue)
+        return _answer(atom.entry(shown.queue_entry(report, self._default_namespace, host), host), _ENTRY, status)
+
+    def _demanded(self, request: web.Request) -> str:
+        path = request.match_info["path"]
+        self._authorization.demand(request, Right.MANAGE, path)
+        return path
+
+    def _demand_namespace(self, request: web.Request) -> Claims:
+        """Who manages one namespace only may ask too; a list then has that one's queues."""
+        try:
+            claims = self._authorization.claims(request, "")
+        except InvalidAudience:
+            claims = self._authorization.claims(request, f"{self._default_namespace}/*")
+        if Right.MANAGE not in claims.rights:
+            raise Unauthorized(Right.MANAGE)
+        return claims
+
+    def _manageable(self, claims: Claims) -> list[Queue]:
+        now_s = time.time()
+        named = [(shown.path_of(queue, self._default_namespace), queue) for queue in self._queues.all()]
+        allowed = [(path, queue) for path, queue in named if claims.allow(Right.MANAGE, path, now_s)]
+        return [queue for _, queue in sorted(allowed, key=lambda one: one[0].lower())]
+
+    def _name_of(self, path: str) -> QueueName:
+        address = parse(path)
+        return QueueName(address.namespace or self._default_namespace, object_name(address.name))
+
+    def _may_be_queue(self, path: str) -> bool:
+        address = parse(path)
+        inside = address.sub_queue is not SubQueue.NONE or (not address.namespace and "/" in address.name)
+        return is_entity_name(address.name) and not inside
+
+
+def _title(path: str) -> str:
+    """A queue's name as it was written, without a namespace before it."""
+    parts = [part for part in unquote(path).split("/") if part]
+    return "/".join(parts[1:] if parse(path).namespace else parts)
+
+
+async def _body(request: web.Request) -> bytes:
+    """What was sent, within bounds of bytes and time."""
+    try:
+        async with asyncio.timeout(limits.ADMINISTRATION_BODY_S_MAX):
+            body = bytearray()
+            async for piece in request.content.iter_any():
+                body += piece
+                if len(body) > limits.ADMINISTRATION_BYTES_MAX:
+                    raise web.HTTPRequestEntityTooLarge(limits.ADMINISTRATION_BYTES_MAX, len(body))
+            return bytes(body)
+    except TimeoutError:
+        raise BodyTooSlow(f"The body did not come within {limits.ADMINISTRATION_BODY_S_MAX:g} s.") from None
+
+
+def _number(request: web.Request, name: str, otherwise: int, most: int) -> int:
+    words = request.query.get(name, str(otherwise))
+    if not (words.isascii() and words.isdigit() and len(words) <= 10 and int(words) <= most):
+        raise InvalidRequest(f"{name} is {words!r}; write a whole number from 0 to {most}.")
+    return int(words)
+
+
+def _version(request: web.Request) -> str:
+    """Any is taken; where the next page is says the same one."""
+    words = request.query.get("api-version", "")
+    return words if words.replace("-", "").isalnum() and len(words) <= 32 else "2021-05"
+
+
+def _answer(document: str, kind: str, status: int = 200) -> web.Response:
+    return web.Response(status=status, body=document.encode(), headers={"Content-Type": kind})
