@@ -17,8 +17,10 @@ from partitionedqueue_gateway.access.access import Access
 from partitionedqueue_gateway.access.policies import PolicyFolder
 from partitionedqueue_gateway.amqp.conversation import Conversation, Services
 from partitionedqueue_gateway.catalog_sources.folder import FolderSource
+from partitionedqueue_gateway.catalog_sources.folder_requests import FolderRequests
 from partitionedqueue_gateway.entities.brokers import Brokers
 from partitionedqueue_gateway.entities.catalog import Catalog, CatalogSource
+from partitionedqueue_gateway.entities.changes import NoChanges, QueueChanges
 from partitionedqueue_gateway.entities.entities import Entities
 from partitionedqueue_gateway.entities.totals import Standings
 from partitionedqueue_gateway.front_door import sockets
@@ -28,8 +30,12 @@ from partitionedqueue_gateway.front_door.door import FrontDoor
 from partitionedqueue_gateway.front_door.processes import Processes
 from partitionedqueue_gateway.front_door.sockets import Entrance
 from partitionedqueue_gateway.front_door.websocket import WebSockets
+from partitionedqueue_gateway.rest.administration.administration import Administration
+from partitionedqueue_gateway.rest.administration.queues import Queues
+from partitionedqueue_gateway.rest.authorization import Authorization
+from partitionedqueue_gateway.rest.data_plane.room import DataPlane
 from partitionedqueue_gateway.rest.health import Health
-from partitionedqueue_gateway.rest.server import Answered, for_everybody, for_operations, serving
+from partitionedqueue_gateway.rest.server import Answered, Room, for_everybody, for_operations, serving
 from partitionedqueue_gateway.settings import WORKER, InvalidSetting, Settings
 
 EXIT_FAILED = 1
@@ -44,7 +50,7 @@ class Gateway:
     def __init__(self, settings: Settings) -> None:
         """Raises InvalidSetting and what its source, policies and certificate raise, before anything is served."""
         self._settings = settings
-        self._source = _source_of(settings)
+        self._source, self._changes = _source_of(settings)
         self._reading: dict[str, Callable[[], bool]] = {}
         self._access = self._access_of(settings)
         self._certificate = None
@@ -86,15 +92,24 @@ class Gateway:
             services = Services(entities, self._access)
             conversations = Conversations(lambda wire: Conversation(wire, services))
             answered, upgrades = Answered(), WebSockets(conversations).routes()
-            operations = for_operations(catalog, standings, health, answered, upgrades)
+            data_plane = DataPlane(entities, Authorization(self._access))
+            administration = Administration(
+                Queues(catalog, standings, self._changes),
+                standings,
+                Authorization(self._access),
+                default_namespace=settings.default_namespace,
+            )
+            rooms: tuple[Room, ...] = (data_plane, administration)
+            operations = for_operations(catalog, standings, health, answered, upgrades, rooms=rooms)
+            everybody = for_everybody(answered, upgrades, rooms=rooms)
             try:
-                async with serving(operations) as inner, serving(for_everybody(answered, upgrades)) as outer:
+                async with serving(operations) as inner, serving(everybody) as outer:
                     door = FrontDoor(conversations, self._certificate)
                     for entrance, one in listening.items():
                         door.open(entrance, one, inner if entrance.operations else outer)
                         _log.info("%s: listening on port %d", entrance.name, sockets.port_of(one))
                     await asked_to_end.wait()
-                    await self._leave(health, door, conversations)
+                    await self._leave(health, door, conversations, data_plane)
             finally:
                 await services.close()
                 await standings.close()
@@ -102,7 +117,9 @@ class Gateway:
                     task.cancel()
         _log.info("ended")
 
-    async def _leave(self, health: Health, door: FrontDoor, conversations: Conversations) -> None:
+    async def _leave(
+        self, health: Health, door: FrontDoor, conversations: Conversations, data_plane: DataPlane
+    ) -> None:
         loop = asyncio.get_running_loop()
         for which in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(which)
@@ -110,6 +127,7 @@ class Gateway:
         _log.info("ending: /readyz says no from now on; answering for another %g s", self._settings.drain_s)
         await asyncio.sleep(self._settings.drain_s)
         await door.close()
+        data_plane.drain()
         await conversations.drain()
 
 
@@ -135,14 +153,18 @@ def _bound(host: str | None, entrance: Entrance, *, shared: bool) -> socket.sock
         raise OSError(error.errno, f"port {entrance.port} ({entrance.variable}): {error.strerror}") from error
 
 
-def _source_of(settings: Settings) -> CatalogSource:
+def _source_of(settings: Settings) -> tuple[CatalogSource, QueueChanges]:
+    """Where queues are written down, and how that is changed."""
     if settings.folder is not None:
-        return FolderSource(settings.folder)
+        changes = FolderRequests(settings.requests, settings.default_namespace) if settings.requests else NoChanges()
+        return FolderSource(settings.folder), changes
     # Kubernetes' client takes longer to import than all else together, and a folder does without.
     from partitionedqueue_gateway.catalog_sources.api_server import ApiServer  # noqa: PLC0415 -- see above
     from partitionedqueue_gateway.catalog_sources.cluster import ClusterSource  # noqa: PLC0415 -- see above
+    from partitionedqueue_gateway.catalog_sources.cluster_changes import ClusterChanges  # noqa: PLC0415 -- see above
 
-    return ClusterSource(ApiServer.found(), settings.namespaces)
+    api = ApiServer.found()
+    return ClusterSource(api, settings.namespaces), ClusterChanges(api)
 
 
 def _run(settings: Settings, listening: Listening) -> int:

@@ -31,6 +31,10 @@ NOWHERE: Final = "none"
 class Room(Protocol):
     """Something that answers requests."""
 
+    @property
+    def waits(self) -> bool:
+        """Whether its requests may wait for long: the bound of those under way is not for them."""
+
     def routes(self) -> Sequence[web.RouteDef]:
         """What is answered here."""
 
@@ -46,34 +50,49 @@ def for_operations(
 ) -> web.Application:
     """All that is answered over HTTP. `upgrades` leave it for another protocol, which has bounds of its own."""
     own = (health, Api(catalog, standings), Metrics(catalog, standings, answered))
-    return _application(own, rooms, answered, upgrades)
+    return _application([route for room in own for route in room.routes()], rooms, answered, upgrades)
 
 
 def for_everybody(
     answered: Answered, upgrades: Sequence[web.RouteDef], *, rooms: Sequence[Room] = ()
 ) -> web.Application:
-    """What is answered on ports that lead out of the cluster: nothing that asks for no login."""
-    return _application((), rooms, answered, upgrades)
+    """What is answered on ports that lead out of the cluster: nothing of operations, which asks for no login."""
+    return _application([], rooms, answered, upgrades)
 
 
 def _application(
-    operations: Sequence[Room], rooms: Sequence[Room], answered: Answered, upgrades: Sequence[web.RouteDef]
+    operations: Sequence[web.RouteDef], rooms: Sequence[Room], answered: Answered, upgrades: Sequence[web.RouteDef]
 ) -> web.Application:
     """`rooms` answer for entities and refuse as Azure does; what stands before them keeps its paths to itself."""
-    own = [*(route for room in operations for route in room.routes()), *upgrades]
+    own = {NOWHERE, *(route.path for route in (*operations, *upgrades))}
     unbounded = {"/healthz", "/readyz", *(route.path for route in upgrades)}
     app = web.Application(
-        middlewares=[_counted(answered, {NOWHERE, *(route.path for route in own)}), _bounded(unbounded)],
-        client_max_size=limits.REQUEST_BYTES_MAX,
+        middlewares=[_counted(answered, own), _bounded(unbounded)], client_max_size=limits.REQUEST_BYTES_MAX
     )
-    app.router.add_routes([*own, *(route for room in rooms for route in room.routes())])
+    app.router.add_routes([*operations, *upgrades])
+    for room in rooms:
+        added = app.router.add_routes(room.routes())
+        if room.waits:
+            unbounded.update(_name_of(route) for route in added)
     return app
+
+
+def _name_of(route: web.AbstractRoute) -> str:
+    """The route's own text: paths that somebody made up make no series."""
+    return route.resource.canonical if route.resource is not None else NOWHERE
 
 
 @asynccontextmanager
 async def serving(app: web.Application) -> AsyncIterator[Callable[[], asyncio.Protocol]]:
     """Serve the connections that are handed over; in the end what is under way is given `limits.END_S_MAX`."""
-    runner = web.AppRunner(app, access_log=None, keepalive_timeout=limits.IDLE_S_MAX, shutdown_timeout=limits.END_S_MAX)
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        keepalive_timeout=limits.IDLE_S_MAX,
+        shutdown_timeout=limits.END_S_MAX,
+        max_field_size=limits.HEADER_BYTES_MAX,
+        handler_cancellation=True,  # nobody waits for a message whose client has gone
+    )
     await runner.setup()
     try:
         yield _NewConnection(runner)
@@ -110,9 +129,8 @@ class _NewConnection:
 def _counted(answered: Counter[tuple[str, int]], operations: Container[str]) -> Any:
     @web.middleware
     async def counted(request: web.Request, handler: _Handler) -> web.StreamResponse:
-        """Count answers by the route's own text: paths that somebody made up make no series."""
-        resource = request.match_info.route.resource
-        route = resource.canonical if resource is not None else NOWHERE
+        """Count answers, and turn failures into them."""
+        route = _name_of(request.match_info.route)
         try:
             response = await handler(request)
         except (web.HTTPException, PartitionedQueueError) as error:
@@ -152,7 +170,9 @@ def _bounded(unbounded: Container[str]) -> Any:
     async def bounded(request: web.Request, handler: _Handler) -> web.StreamResponse:
         """Refuse what is too much, but never the kubelet's questions nor what only begins as HTTP."""
         nonlocal under_way
-        if under_way >= limits.REQUESTS_AT_ONCE_MAX and request.path not in unbounded:
+        if _name_of(request.match_info.route) in unbounded:
+            return await handler(request)
+        if under_way >= limits.REQUESTS_AT_ONCE_MAX:
             raise TooManyRequests(f"{under_way} requests are under way; ask again in a moment")
         under_way += 1
         try:
