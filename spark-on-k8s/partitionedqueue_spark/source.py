@@ -1,17 +1,29 @@
 """The data source that Spark knows by the name `partitionedqueue`."""
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
 from pyspark.sql.types import StructType
 
 from partitionedqueue_spark import rows
 from partitionedqueue_spark.batch_reader import PartitionedQueueReader
+from partitionedqueue_spark.connection import InvalidOption
 from partitionedqueue_spark.discovery import located
 from partitionedqueue_spark.options import SourceOptions
+from partitionedqueue_spark.sink_options import SinkOptions
 from partitionedqueue_spark.stream_reader import PartitionedQueueStreamReader
+from partitionedqueue_spark.writer import PartitionedQueueStreamWriter, PartitionedQueueWriter
 
 
 class PartitionedQueueDataSource(DataSource):
-    """Reads a partitioned queue. Options are in `options`, columns in `rows`."""
+    """Reads and writes a partitioned queue.
+
+    Options are in `options` and `sink_options`, columns in `rows` and `sink_columns`.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -30,3 +42,13 @@ class PartitionedQueueDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 -- Spark's signature
         """Consume: messages are claimed, and gone when Spark has committed them."""
         return PartitionedQueueStreamReader(located(SourceOptions.parse(self.options)))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Send every row of a frame."""
+        return PartitionedQueueWriter(SinkOptions.parse(self.options), schema, overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 -- Spark's signature
+        """Send every row of a stream's batches."""
+        if overwrite:
+            raise InvalidOption('a queue cannot be overwritten: outputMode("complete") is for other sinks')
+        return PartitionedQueueStreamWriter(SinkOptions.parse(self.options), schema)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from harness.deliveries import placed
 from harness.redis_servers import Broker
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
@@ -10,7 +11,7 @@ from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.broker.replies import Totals
 from partitionedqueue.broker.settings import BrokerSettings
 from partitionedqueue.model.message import Message
-from partitionedqueue.model.stored_message import encode
+from partitionedqueue.model.stored_message import decode, encode
 
 QUEUE = "flights"
 
@@ -48,6 +49,19 @@ class Brokers:
         for server in self.servers:
             with BlockingBroker(server.address) as broker:
                 found.append(broker.call(calls.totals(self.keys)))
+        return found
+
+    def held(self) -> list[list[Message]]:
+        """What each partition holds, in its order."""
+        found = []
+        for server in self.servers:
+            here, next_ = [], 1
+            with BlockingBroker(server.address) as broker:
+                while next_:
+                    shown = broker.call(calls.peek(self.keys, from_sequence=next_, most=1000, bytes_most=1 << 26))
+                    here += [decode(one) for _, one in placed(shown.runs)]
+                    next_ = shown.next
+            found.append(here)
         return found
 
     def left(self) -> int:
