@@ -16,11 +16,12 @@ TEXTS: Final = {0xA1: 2, 0xA3: 2, 0xB1: 5, 0xB3: 5}
 BYTES: Final = frozenset((0xA0, 0xB0))
 _PREFIXES: Final = sections.PREFIXES
 _SESSION_ID_PLACE: Final = 10  # among the properties (§3.2.4)
-_PROPERTIES_MOST: Final = 13
+PROPERTIES_MOST: Final = 13
 _NULL: Final = 0x40
 _ID_TYPES: Final = frozenset((0x44, 0x53, 0x80, 0x98, 0xA0, 0xB0))  # of message ids that are no text
 _HEADERS_KEPT: Final = 256
-_times_to_live: dict[bytes, int] = {}  # of header sections that came lately: they are much the same
+times_to_live: Final[dict[bytes, int]] = {}
+"""Of header sections that came lately: they are much the same."""
 
 
 class Untidy(Exception):
@@ -62,9 +63,9 @@ def look_at_properties(  # noqa: C901 -- each thing that can be wrong
             return at, id_end, 1, at + 8, id_end, 0, 0  # a short message id alone, as many have it
     count, place, end = sections.items_of(encoded, at + 3)
     is_list = encoded[at + 3] in (0x45, 0xC0, 0xD0) and (count or place == end)
-    if count > _PROPERTIES_MOST or not is_list:
+    if count > PROPERTIES_MOST or not is_list:
         raise InvalidMessage(
-            f"the properties of the message at byte {at} are no list of up to {_PROPERTIES_MOST} fields"
+            f"the properties of the message at byte {at} are no list of up to {PROPERTIES_MOST} fields"
         )
     if not count:
         return at, end, 0, 0, place, 0, 0
@@ -109,7 +110,7 @@ def look_at_front(front: Front, encoded: bytes, at: int, end: int, id_text: str 
 
 def _time_to_live(header: bytes) -> int:
     """That of a header section (§3.2.1) in ms, 0 where there is none."""
-    known = _times_to_live.get(header)
+    known = times_to_live.get(header)
     if known is not None:
         return known
     fields, end = decode_value(header, 3)
@@ -119,9 +120,9 @@ def _time_to_live(header: bytes) -> int:
     if any(value is not None and type(value) is not kind for value, kind in zip(fields, kinds, strict=False)):
         raise InvalidMessage("a field of the header of the message is of another type than AMQP gives it")
     ttl_ms = int(fields[2] or 0) if len(fields) > 2 else 0
-    if len(_times_to_live) >= _HEADERS_KEPT:
-        _times_to_live.clear()
-    _times_to_live[header] = ttl_ms
+    if len(times_to_live) >= _HEADERS_KEPT:
+        times_to_live.clear()
+    times_to_live[header] = ttl_ms
     return ttl_ms
 
 

@@ -165,16 +165,21 @@ def map_of(entries: list[tuple[bytes, bytes]]) -> bytes:
     return compound(0xC1, 0xD1, [part for entry in entries for part in entry])
 
 
+def section_at(data: bytes, at: int) -> tuple[int, bytes, int]:
+    """The descriptor of the section at `at`, however it is written, its value, and where the next one begins."""
+    if data[at]:
+        raise InvalidMessage(f"no AMQP section begins at byte {at} of the message")
+    value_at = end_of_descriptor(data, at + 1)
+    described = data[at + 1 : value_at]
+    descriptor = _NAMED.get(text_of(described)) or int.from_bytes(described[1:] if described[0] < 0xA0 else b"")
+    end = end_of(data, value_at)
+    return descriptor, data[value_at:end], end
+
+
 def sections_of(data: bytes) -> list[tuple[int, bytes]]:
-    """Every section's descriptor and value, however the descriptor is written."""
+    """Every section's descriptor and value."""
     sections, at = [], 0
     while at < len(data):
-        if data[at]:
-            raise InvalidMessage(f"no AMQP section begins at byte {at} of the message")
-        value_at = end_of_descriptor(data, at + 1)
-        described = data[at + 1 : value_at]
-        descriptor = _NAMED.get(text_of(described)) or int.from_bytes(described[1:] if described[0] < 0xA0 else b"")
-        end = end_of(data, value_at)
-        sections.append((descriptor, data[value_at:end]))
-        at = end
+        descriptor, value, at = section_at(data, at)
+        sections.append((descriptor, value))
     return sections

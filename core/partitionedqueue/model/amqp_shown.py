@@ -48,6 +48,7 @@ _LOCKED_BYTES: Final = _ENTRIES_BYTES + len(_LOCKED_UNTIL) + 8
 _DEAD_LETTER_SOURCE: Final = _key("x-opt-deadletter-source")
 _STORED: Final = struct.Struct("<BB26xI16xqI4x")
 _PLAIN: Final = b"\x00\x53\x70\xc0\x0a\x05\x40\x40\x40\x40\x70"  # a header that says no more than the delivery-count
+_NO_ANNOTATIONS: Final = b"\x00\x53\x72\xd1\x00\x00\x00\x04\x00\x00\x00\x00"  # as Go's SDK says that there are none
 _HEADERS_KEPT: Final = 256
 _headers: dict[bytes, bytes] = {}  # of those that came lately, what to write up to the delivery-count
 
@@ -76,7 +77,9 @@ def _write(stored: bytes, shown: Shown) -> bytes:
         if descriptor == 0x71:  # the text of a message id: the stored form's own
             at = sections.end_of(stored, at + 3)
             descriptor = stored[at + 2]
-        if descriptor == 0x72:
+        if descriptor == 0x72 and stored.startswith(_NO_ANNOTATIONS, at):
+            at += len(_NO_ANNOTATIONS)
+        elif descriptor == 0x72:
             more, place, at = sections.items_of(stored, at + 3)
             count, own = count + more, stored[place:at]
     if source:

@@ -203,6 +203,42 @@ def test_damaged_messages_are_refused_or_can_be_read_by_everybody(
     amqp_message.write(one.stored, SHOWN)
 
 
+PLAIN = [
+    header + annotations + section(PROPERTIES, fields) + body
+    for header in (b"", section(HEADER, encode_list([True])))
+    for annotations in (b"", section(ANNOTATIONS, b"\xc1\x01\x00"), section(ANNOTATIONS, b"\xd1\0\0\0\4\0\0\0\0"))
+    for fields in (
+        b"\xc0\x07\x03\xa1\x02id\x40\x40",
+        b"\xd0\0\0\0\x08\0\0\0\1\xa1\x02id",
+        b"\xc0\x05\x01\xa1\x02\xc3\xa9",
+    )
+    for body in (data(b"body"), long_data(b"body" * 70))
+]
+"""Messages of the forms that are read in one go."""
+
+
+@pytest.mark.parametrize("encoded", PLAIN)
+def test_what_is_read_in_one_go_is_read_as_section_by_section(encoded: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    read(encoded)  # a header is known from the second time on
+    changed = [
+        encoded[:place] + bytes((byte,)) + encoded[place + 1 :]
+        for place in range(min(len(encoded), 48))
+        for byte in (0, 1, 2, 3, 0x40, 0x45, 0x53, 0x70, 0xA1, 0xC0, 0xD0, 0xFF, encoded[place] - 1 & 0xFF)
+    ]
+    several = [encoded, *changed, *(encoded[:size] for size in range(len(encoded)))]
+
+    def outcome(one: bytes) -> object:
+        try:
+            return read(one)
+        except PartitionedQueueError as error:
+            return type(error)
+
+    found = [outcome(one) for one in several]
+    monkeypatch.setattr(amqp_message, "_read_plain", lambda _: None)
+    assert found == [outcome(one) for one in several]
+    assert isinstance(found[0], Storable)
+
+
 @given(st.binary(max_size=120).map(lambda one: one.replace(b"\x01", b"\x00\x53\x74\xc1")))
 def test_noise_is_refused_or_read(noise: bytes) -> None:
     for reader in (read, amqp_message.batch):
