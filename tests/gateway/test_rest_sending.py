@@ -1,6 +1,7 @@
 """Sending over HTTP: what an AMQP receiver has of it, what comes back over HTTP, and what is stored all or none."""
 
 import base64
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -188,17 +189,21 @@ async def test_what_is_too_large_is_refused_and_what_just_fits_is_taken(brokers:
         assert (await http.delete(within=0)).status == 204
 
 
+def _limit(brokers: list[Broker], memory: int) -> None:
+    for broker in brokers:
+        with closing(broker.connect()) as connection:
+            connection.config_set("maxmemory", memory)
+
+
 async def test_a_full_queue_is_refused_with_a_time_to_try_again(brokers: list[Broker]) -> None:
     async with served(brokers) as door, answering(door) as http:
-        for broker in brokers:
-            broker.connect().config_set("maxmemory", 1)
+        _limit(brokers, 1)
         try:
             refused = await http.send("no room")
             assert (refused.status, refused.sub_code) == (403, 40300)
             assert int(refused.headers["Retry-After"]) > 0
         finally:
-            for broker in brokers:
-                broker.connect().config_set("maxmemory", 0)
+            _limit(brokers, 0)
 
 
 async def test_an_answer_waits_for_the_message_to_be_stored(brokers: list[Broker]) -> None:

@@ -3,12 +3,13 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from aiohttp import ClientResponse, ClientSession
+from yarl import URL
 
 from harness.amqp_door import Door
 from partitionedqueue_gateway import limits
@@ -17,6 +18,7 @@ from partitionedqueue_gateway.rest.authorization import Authorization
 from partitionedqueue_gateway.rest.data_plane.room import DataPlane
 from partitionedqueue_gateway.rest.server import Answered, for_everybody, serving
 
+Headers: TypeAlias = Mapping[str, str] | Sequence[tuple[str, str]]
 BATCH = "application/vnd.microsoft.servicebus.json"
 _SUB_CODE = re.compile(r"<Detail>SubCode=(\d+)\. ")
 
@@ -60,11 +62,10 @@ class Caller:
         assert self._data_plane is not None
         self._data_plane.drain()
 
-    async def ask(
-        self, method: str, path: str, body: bytes | str = b"", headers: Mapping[str, str] | None = None
-    ) -> Answer:
-        """One request."""
-        async with self.session.request(method, path, data=body or None, headers=headers) as response:
+    async def ask(self, method: str, path: str, body: bytes | str = b"", headers: Headers | None = None) -> Answer:
+        """One request; the path goes out as it is."""
+        url = URL(f"http://127.0.0.1:{self.port}{path}", encoded=True)
+        async with self.session.request(method, url, data=body or None, headers=headers) as response:
             return await _read(response)
 
     async def send(
@@ -115,7 +116,5 @@ async def calling(port: int) -> AsyncIterator[Caller]:
     """Somebody who asks what listens on a port."""
     most = limits.HEADER_BYTES_MAX
     skipped = ("Content-Type", "User-Agent", "Accept")
-    async with ClientSession(
-        f"http://127.0.0.1:{port}", max_field_size=most, max_line_size=most, skip_auto_headers=skipped
-    ) as session:
+    async with ClientSession(max_field_size=most, max_line_size=most, skip_auto_headers=skipped) as session:
         yield Caller(session, port)
