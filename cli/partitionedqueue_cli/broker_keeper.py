@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.bell import Bell
+from partitionedqueue.broker.calls import Call
 from partitionedqueue.broker.client import BrokerClient
 from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.broker.settings import BrokerSettings
@@ -115,6 +116,20 @@ class BrokerKeeper:
                 return restarts
         raise BrokerDidNotStart(f"{self.name}: {restarts} restarts in a row did not help")
 
+    async def change(self, spec: QueueSpec) -> None:
+        """Tell it of the queue's new settings; where that does not work, it starts anew with them."""
+        self._spec = spec
+        if self._server is None or self._server.ended():
+            return
+        client = BrokerClient(BrokerAddress(LOOPBACK, self._record.port), timeout_s=limits.TIMEOUT_SECONDS)
+        try:
+            await client.call(self._told())
+        except PartitionedQueueError as error:
+            self._supervisor.say(f"{self.name}: it does not take its new settings, and starts anew: {error}")
+            await self.stop()
+        finally:
+            await client.close()
+
     async def stop(self) -> None:
         """End it in good order, by force if it takes too long."""
         server = self._server
@@ -154,18 +169,20 @@ class BrokerKeeper:
         client = BrokerClient(BrokerAddress(LOOPBACK, port), timeout_s=limits.TIMEOUT_SECONDS)
         try:
             await client.load_library()
-            told = calls.configure(
-                QueueKeys(self._spec.name),
-                partition=self._partition,
-                partitions=self._spec.partitions,
-                settings=BrokerSettings.of(self._spec),
-            )
-            await client.call(told)
+            await client.call(self._told())
         except PartitionedQueueError as error:
             await self.stop()
             raise BrokerDidNotStart(f"{self.name}: it cannot be set up: {error}") from error
         finally:
             await client.close()
+
+    def _told(self) -> Call[int]:
+        return calls.configure(
+            QueueKeys(self._spec.name),
+            partition=self._partition,
+            partitions=self._spec.partitions,
+            settings=BrokerSettings.of(self._spec),
+        )
 
     async def _sweep_until_it_ends(self, server: RedisServer) -> None:
         """Do its due work when nobody calls, for as long as it runs."""

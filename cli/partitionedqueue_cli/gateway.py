@@ -2,6 +2,7 @@
 
 DIR/_gateway/policies/root.yaml   the root policy with its key; no queue can be called _gateway
 DIR/_gateway/queues/queues.yaml   the queues that are up and where their brokers listen, as the gateway reads them
+DIR/_gateway/requests/            what it asks for: queues to be made, changed, deleted
 DIR/_gateway/gateway.log          what it says; one older log is kept
 """
 
@@ -20,14 +21,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from partitionedqueue.model import entity_name
+from partitionedqueue.model.entity_name import shown_name
 from partitionedqueue_cli import access_key, children, limits, namespace
 from partitionedqueue_cli.failures import GatewayDidNotStart
-from partitionedqueue_cli.namespace import LOOPBACK, Namespace
+from partitionedqueue_cli.namespace import LOOPBACK, Namespace, QueueRecord
 
 if TYPE_CHECKING:
     from partitionedqueue_cli.supervisor import Supervisor
 
 BROKERS_ANNOTATION: Final = "messaging.partitionedqueue.io/brokers"
+CREATED_ANNOTATION: Final = "messaging.partitionedqueue.io/created-ms"
+UPDATED_ANNOTATION: Final = "messaging.partitionedqueue.io/updated-ms"
 _PORT_TAKEN: Final = "(PQ_GATEWAY_PORT): Address already in use"
 _STAMP: Final = re.compile(r"^[-0-9]+ [:0-9,]+ [A-Z]+ ")
 """What a line of the gateway's log begins with: when, and how bad it is."""
@@ -61,8 +66,10 @@ class GatewayKeeper:
         The folder of its queues is away until then, so that it is not ready.
         """
         try:
-            shutil.rmtree(self._queues, ignore_errors=True)
+            for folder in (self._queues, self.requests):
+                shutil.rmtree(folder, ignore_errors=True)
             access_key.ensure(self._namespace.policies_folder)
+            self.requests.mkdir()
             self._start()
         except OSError as error:
             raise GatewayDidNotStart(f"the gateway cannot be started: {error}") from error
@@ -82,11 +89,7 @@ class GatewayKeeper:
 
     def tell(self) -> None:
         """Write down where the brokers listen, where that has changed; the gateway looks there by itself."""
-        manifests = [
-            _with_brokers(queue.manifest, ",".join(map(str, queue.addresses())))
-            for queue in self._namespace.queues.values()
-            if queue.up
-        ]
+        manifests = [_with_brokers(queue) for queue in self._namespace.queues.values() if queue.up]
         words = yaml.safe_dump_all(manifests)
         if words == self._told:
             return
@@ -139,6 +142,11 @@ class GatewayKeeper:
         self._record.pid = 0
 
     @property
+    def requests(self) -> Path:
+        """Where it asks for what only the supervisor can do."""
+        return self._folder / "requests"
+
+    @property
     def _queues(self) -> Path:
         return self._folder / "queues"
 
@@ -159,6 +167,7 @@ class GatewayKeeper:
         told = {
             "PQ_GATEWAY_PORT": str(self._record.port),
             "PQ_GATEWAY_FOLDER": str(self._queues),
+            "PQ_GATEWAY_REQUESTS": str(self.requests),
             "PQ_GATEWAY_POLICIES": str(self._namespace.policies_folder),
         }
         command = [sys.executable, "-m", "partitionedqueue_gateway"]
@@ -212,10 +221,16 @@ async def says_ready(port: int, *, within_s: float = limits.GATEWAY_ANSWER_SECON
     return False
 
 
-def _with_brokers(manifest: Any, brokers: str) -> dict[str, Any]:
+def _with_brokers(queue: QueueRecord) -> dict[str, Any]:
     """A queue as the gateway's folder has it: in this namespace, which is the only one, with its brokers."""
-    metadata = {"name": manifest["metadata"]["name"], "annotations": {BROKERS_ANNOTATION: brokers}}
-    return {**manifest, "metadata": metadata}
+    metadata = queue.manifest["metadata"]
+    annotations = {BROKERS_ANNOTATION: ",".join(map(str, queue.addresses()))}
+    if queue.created_ms:
+        annotations[CREATED_ANNOTATION] = str(queue.created_ms)
+        annotations[UPDATED_ANNOTATION] = str(queue.updated_ms)
+    if (shown := shown_name(metadata)) != metadata["name"]:
+        annotations[entity_name.ANNOTATION] = shown
+    return {**queue.manifest, "metadata": {"name": metadata["name"], "annotations": annotations}}
 
 
 def _how_it_ended(process: "subprocess.Popen[bytes]") -> str:

@@ -36,6 +36,12 @@ GATEWAY_ANSWER_SECONDS_MAX: Final = 1.0
 GATEWAY_STOP_SECONDS_MAX: Final = 35.0
 """Twice what it gives those who are connected, and a little."""
 
+REQUESTS_POLL_SECONDS: Final = 0.05
+"""How often it is looked what the gateway asks for: somebody waits for a new queue."""
+
+REQUEST_BYTES_MAX: Final = 1 << 20
+"""Of one request; the gateway takes descriptions of 64 KB."""
+
 DOWN_SECONDS_MAX: Final = 60.0
 """How long `pq down` waits for the supervisor to end."""
 

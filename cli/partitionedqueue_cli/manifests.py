@@ -5,6 +5,7 @@ from typing import Any
 
 import yaml
 
+from partitionedqueue.model import entity_name
 from partitionedqueue.model.queue_spec import parse_manifests
 from partitionedqueue_cli.failures import FileUnreadable
 
@@ -24,7 +25,13 @@ def read(path: Path) -> list[dict[str, Any]]:
     return [
         {
             **{key: document[key] for key in _KEPT if key in document},
-            "metadata": {"name": spec.name, "namespace": spec.namespace},
+            "metadata": {"name": spec.name, "namespace": spec.namespace, **_shown(spec.name, document["metadata"])},
         }
         for spec, document in zip(specs, documents, strict=True)
     ]
+
+
+def _shown(name: str, metadata: dict[str, Any]) -> dict[str, Any]:
+    """The one annotation that means something here: what clients call the queue."""
+    shown = entity_name.shown_name(metadata)
+    return {} if shown == name else {"annotations": {entity_name.ANNOTATION: shown}}

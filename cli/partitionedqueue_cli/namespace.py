@@ -2,7 +2,8 @@
 
 DIR/lock                        held (flock) by the supervisor as long as it lives
 DIR/namespace.json              this module's record, always written whole
-DIR/_gateway/                   the gateway's: its root policy, its queues, its log
+DIR/_gateway/                   the gateway's: its root policy, its queues, what it asks for, its log
+DIR/_deleted-<queue>/           what is being deleted
 DIR/<queue>/partition-<nn>/     one broker's working folder: redis.conf, redis.log, appendonlydir/
 """
 
@@ -10,8 +11,9 @@ import contextlib
 import fcntl
 import json
 import os
+import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,6 +23,8 @@ from partitionedqueue_cli.failures import FolderUnusable, NamespaceDown, NoSuchQ
 
 FORMAT = 1
 LOOPBACK = "127.0.0.1"
+DELETED = "_deleted-"
+"""What the folder of a queue that is being deleted begins with; no queue's name does."""
 IMMUTABLE = {
     "enable_partitioning": "enablePartitioning",
     "size_gb": "sizeGB",
@@ -48,11 +52,18 @@ class GatewayRecord:
 
 @dataclass(slots=True)
 class QueueRecord:
-    """One queue of the folder, with its brokers in partition order; `up`: the supervisor runs it."""
+    """One queue of the folder, with its brokers in partition order; `up`: the supervisor runs it.
+
+    `administered`: it was made over the administration API, so that it is up whatever file is. Times are in ms since
+    1970; 0: an older version has made it.
+    """
 
     manifest: Mapping[str, Any]
     brokers: list[BrokerRecord]
     up: bool = False
+    administered: bool = False
+    created_ms: int = 0
+    updated_ms: int = 0
 
     def spec(self) -> QueueSpec:
         """The queue itself. Raises InvalidManifest if somebody has changed the record."""
@@ -101,24 +112,37 @@ class Namespace:
         return record
 
     def adopt(self, manifests: Iterable[Mapping[str, Any]]) -> list[str]:
-        """Take the queues of a manifest in, and mark them, and no others, as up; names of those that are new.
+        """Take the queues of a manifest in, and mark them as up; names of those that are new.
 
+        No others are, but those that were made over the administration API.
         Raises QueueDiffers, and changes nothing, where one would change an immutable property of a queue that is here.
         """
         wanted = {str(manifest["metadata"]["name"]): QueueRecord(manifest, []) for manifest in manifests}
         for name, record in wanted.items():
             if name in self.queues:
-                self._refuse_a_change(name, self.queues[name].spec(), record.spec())
+                self.refuse_a_change(name, record.spec())
         new = [name for name in wanted if name not in self.queues]
         for name, record in wanted.items():
-            here = self.queues.get(name)
-            record.brokers = here.brokers if here else [BrokerRecord() for _ in range(record.spec().partitions)]
-            self.queues[name] = record
+            self.queues[name] = self._renewed(name, record.manifest) if name in self.queues else made(record.manifest)
         for name, record in self.queues.items():
-            record.up = name in wanted
+            record.up = name in wanted or record.administered
         return new
 
-    def _refuse_a_change(self, name: str, here: QueueSpec, wanted: QueueSpec) -> None:
+    def change(self, name: str, manifest: Mapping[str, Any]) -> None:
+        """Give a queue another manifest. Raises QueueDiffers, InvalidManifest."""
+        self.refuse_a_change(name, QueueSpec.from_manifest(manifest, source=name))
+        self.queues[name] = self._renewed(name, manifest)
+
+    def _renewed(self, name: str, manifest: Mapping[str, Any]) -> QueueRecord:
+        here = self.queues[name]
+        same = here.manifest == manifest
+        # It only rises, so that those who read of two changes know which is the later one.
+        updated_ms = here.updated_ms if same else max(_now_ms(), here.updated_ms + 1)
+        return replace(here, manifest=manifest, updated_ms=updated_ms)
+
+    def refuse_a_change(self, name: str, wanted: QueueSpec) -> None:
+        """Raises QueueDiffers where an immutable property of a queue that is here would become another."""
+        here = self.queues[name].spec()
         for attribute, word in IMMUTABLE.items():
             old, new = getattr(here, attribute), getattr(wanted, attribute)
             if old != new:
@@ -138,12 +162,26 @@ class Namespace:
                 name: {
                     "manifest": queue.manifest,
                     "up": queue.up,
+                    "administered": queue.administered,
+                    "created_ms": queue.created_ms,
+                    "updated_ms": queue.updated_ms,
                     "brokers": [{"port": broker.port, "pid": broker.pid} for broker in queue.brokers],
                 }
                 for name, queue in self.queues.items()
             },
         }
         write_whole(self.path, json.dumps(record, indent=1) + "\n")
+
+
+def made(manifest: Mapping[str, Any], *, administered: bool = False) -> QueueRecord:
+    """The record of a new queue. Raises InvalidManifest."""
+    partitions = QueueSpec.from_manifest(manifest, source="a new queue").partitions
+    brokers, now_ms = [BrokerRecord() for _ in range(partitions)], _now_ms()
+    return QueueRecord(manifest, brokers, administered=administered, created_ms=now_ms, updated_ms=now_ms)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def load(folder: Path) -> Namespace:
@@ -159,7 +197,15 @@ def load(folder: Path) -> Namespace:
         namespace.gateway = GatewayRecord(int(gateway["port"]), int(gateway["pid"]))
         for name, queue in record["queues"].items():
             brokers = [BrokerRecord(int(broker["port"]), int(broker["pid"])) for broker in queue["brokers"]]
-            namespace.queues[name] = QueueRecord(queue["manifest"], brokers, bool(queue["up"]))
+            administered = bool(queue.get("administered", False))  # which older versions did not have, nor the times
+            namespace.queues[name] = QueueRecord(
+                queue["manifest"],
+                brokers,
+                bool(queue["up"]),
+                administered=administered,
+                created_ms=int(queue.get("created_ms", 0)),
+                updated_ms=int(queue.get("updated_ms", 0)),
+            )
     except (FileNotFoundError, NotADirectoryError):
         return namespace
     except OSError as error:

@@ -44,6 +44,7 @@ def up(arguments: argparse.Namespace) -> int:
         record.supervisor_pid, record.ready = os.getpid(), False
         record.save()
         _end_leftovers(record)
+        _remove_deleted(folder)
         if not gateway.is_installed():
             record.gateway.port = 0
             _warn("the gateway is not started: it needs more: install partitionedqueue with its extra [gateway]")
@@ -103,7 +104,12 @@ async def _supervise(supervisor: Supervisor, new: list[str]) -> int:
 
 def _is_up_already(folder: Path, wanted: list[QueueSpec]) -> int:
     here = namespace.load(folder)
-    running = {name: queue.spec() for name, queue in here.queues.items() if queue.up}
+    names = {spec.name for spec in wanted}
+    running = {
+        name: queue.spec()
+        for name, queue in here.queues.items()
+        if queue.up and (name in names or not queue.administered)
+    }
     if running == {spec.name: spec for spec in wanted}:
         _say(f"Already up: queue {', '.join(running)} in {folder} (process {here.supervisor_pid})")
         return 0
@@ -112,8 +118,10 @@ def _is_up_already(folder: Path, wanted: list[QueueSpec]) -> int:
             raise QueueDiffers(
                 f"{folder} is up with another manifest of queue {spec.name}; end it first: pq down --data-dir {folder}"
             )
-    names = ", ".join(running) or "another"
-    raise NamespaceUp(f"{folder} is up with queue {names}; end it first (pq down), or take another folder (--data-dir)")
+    raise NamespaceUp(
+        f"{folder} is up with queue {', '.join(running) or 'another'}; end it first (pq down), or take another "
+        "folder (--data-dir)"
+    )
 
 
 @contextmanager
@@ -171,6 +179,12 @@ def _end_leftovers(record: Namespace) -> None:
             broker.pid = 0
     children.end_leftover(record.gateway.pid, record.gateway_folder)
     record.gateway.pid = 0
+
+
+def _remove_deleted(folder: Path) -> None:
+    """What a supervisor had begun to delete when it ended."""
+    for one in folder.glob(f"{namespace.DELETED}*"):
+        shutil.rmtree(one, ignore_errors=True)
 
 
 def down(arguments: argparse.Namespace) -> int:

@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 import random
+import shutil
 import signal
 import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any
 
 from partitionedqueue.model.errors import PartitionedQueueError
@@ -13,7 +14,8 @@ from partitionedqueue_cli import children, gateway, limits
 from partitionedqueue_cli.broker_keeper import BrokerKeeper
 from partitionedqueue_cli.failures import CommandFailed, FolderRefused
 from partitionedqueue_cli.gateway import GatewayKeeper
-from partitionedqueue_cli.namespace import LOOPBACK, Namespace
+from partitionedqueue_cli.namespace import DELETED, LOOPBACK, Namespace, QueueRecord, made
+from partitionedqueue_cli.queue_requests import QueueRequests
 
 Say = Callable[[str], None]
 
@@ -30,12 +32,10 @@ class Supervisor:
         self._gateway = GatewayKeeper(self) if gateway.is_installed() else None
         self._ports = {broker.port for queue in namespace.queues.values() for broker in queue.brokers if broker.port}
         self._ports.add(namespace.gateway.port)
-        self._keepers = [
-            BrokerKeeper(self, queue.spec(), partition, broker)
-            for queue in namespace.queues.values()
-            if queue.up
-            for partition, broker in enumerate(queue.brokers)
-        ]
+        self._keepers = {name: self._keepers_of(queue) for name, queue in namespace.queues.items() if queue.up}
+        self._places = asyncio.Semaphore(limits.STARTS_AT_ONCE_MAX)
+        self._keeping: dict[str, asyncio.Task[None]] = {}
+        self._group: asyncio.TaskGroup
 
     def free_port(self) -> int:
         """A loopback port that is free now, and that no broker of this folder has had."""
@@ -55,6 +55,53 @@ class Supervisor:
         if self._gateway is not None:
             self._gateway.tell()
 
+    async def add(self, name: str, manifest: Mapping[str, Any]) -> None:
+        """Make a queue that is there from now on: all of its brokers start, or it never was.
+
+        Raises BrokerDidNotStart, InvalidManifest.
+        """
+        folder = self.namespace.folder / name
+        if folder.exists():
+            raise FolderRefused(f"{folder} is there already, and no queue is known to it; move it away first")
+        queue = made(manifest, administered=True)
+        queue.up = True
+        keepers = self._keepers_of(queue)
+        try:
+            await _all(self._start(keeper) for keeper in keepers)
+        except BaseException:
+            await asyncio.gather(*(keeper.stop() for keeper in keepers))
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            raise
+        self.namespace.queues[name], self._keepers[name] = queue, keepers
+        self.brokers_have_changed()
+        self._keep(name)
+        self.say(f"queue {name} was made over the administration API, {len(keepers)} partitions")
+
+    async def change(self, name: str, manifest: Mapping[str, Any]) -> None:
+        """Give a queue other settings, each partition by itself. Raises QueueDiffers, InvalidManifest."""
+        self.namespace.change(name, manifest)
+        spec = self.namespace.queues[name].spec()
+        self.brokers_have_changed()
+        await asyncio.gather(*(keeper.change(spec) for keeper in self._keepers[name]))
+        self.say(f"queue {name} was changed over the administration API")
+
+    async def remove(self, name: str) -> None:
+        """Delete a queue with its messages. Raises OSError."""
+        self.namespace.queues[name].up = False
+        if self._gateway is not None:
+            self._gateway.tell()  # before the brokers end: who uses it is told
+        keeping = self._keeping.pop(name)
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
+        await asyncio.gather(*(keeper.stop() for keeper in self._keepers.pop(name)))
+        folder, going = self.namespace.folder / name, self.namespace.folder / f"{DELETED}{name}"
+        await asyncio.to_thread(shutil.rmtree, going, ignore_errors=True)
+        folder.rename(going)
+        del self.namespace.queues[name]
+        self.namespace.save()
+        await asyncio.to_thread(shutil.rmtree, going, ignore_errors=True)
+        self.say(f"queue {name} was deleted over the administration API")
+
     async def run(self, ready: Callable[[], None]) -> None:
         """Start everything, call `ready`, and keep it running until SIGTERM or SIGINT. Raises BrokerDidNotStart."""
         loop, asked_to_end = asyncio.get_running_loop(), asyncio.Event()
@@ -71,46 +118,45 @@ class Supervisor:
             self.namespace.ready = False
             if self._gateway is not None:
                 await self._gateway.stop()  # before the brokers: who is connected is told
-            await asyncio.gather(*(keeper.stop() for keeper in self._keepers))
+            await asyncio.gather(*(keeper.stop() for keeper in self._every_keeper()))
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
                 loop.remove_signal_handler(number)
 
+    def _keepers_of(self, queue: QueueRecord) -> list[BrokerKeeper]:
+        spec = queue.spec()
+        return [BrokerKeeper(self, spec, partition, broker) for partition, broker in enumerate(queue.brokers)]
+
+    def _every_keeper(self) -> list[BrokerKeeper]:
+        return [keeper for keepers in self._keepers.values() for keeper in keepers]
+
+    async def _start(self, keeper: BrokerKeeper) -> None:
+        async with self._places:
+            await keeper.start(torn_end_may_go=self.torn_end_may_go)
+
     async def _start_all(self, asked_to_end: asyncio.Event) -> bool:
-        places = asyncio.Semaphore(limits.STARTS_AT_ONCE_MAX)
-
-        async def start(keeper: BrokerKeeper) -> None:
-            async with places:
-                await keeper.start(torn_end_may_go=self.torn_end_may_go)
-
         async def all_of_them() -> None:
-            await self._look_at_all(places)
+            await self._look_at_all()
             if self._gateway is not None:
                 self._gateway.begin()
-            async with asyncio.TaskGroup() as group:
-                for keeper in self._keepers:
-                    group.create_task(start(keeper))
+            await _all(self._start(keeper) for keeper in self._every_keeper())
             if self._gateway is not None:
                 await self._gateway.serve()
 
-        try:
-            return await _unless(asked_to_end, all_of_them())
-        except ExceptionGroup as errors:
-            failed = [error for error in errors.exceptions if isinstance(error, PartitionedQueueError)]
-            raise (failed[0] if failed else errors.exceptions[0]) from None
+        return await _unless(asked_to_end, all_of_them())
 
-    async def _look_at_all(self, places: asyncio.Semaphore) -> None:
+    async def _look_at_all(self) -> None:
         """Before the first broker starts: whatever folders are refused are said together. Raises FolderRefused."""
 
         async def refusal(keeper: BrokerKeeper) -> FolderRefused | None:
             try:
-                async with places:
+                async with self._places:
                     await keeper.look()
             except FolderRefused as refused:
                 return refused
             return None
 
         async with asyncio.TaskGroup() as group:
-            looks = [group.create_task(refusal(keeper)) for keeper in self._keepers]
+            looks = [group.create_task(refusal(keeper)) for keeper in self._every_keeper()]
         refused = [str(one) for one in (look.result() for look in looks) if one is not None]
         if refused:
             as_well = [f"    Refused as well: {words.splitlines()[0]}" for words in refused[1:]]
@@ -118,14 +164,29 @@ class Supervisor:
 
     async def _keep_all(self, asked_to_end: asyncio.Event) -> None:
         async def all_of_them() -> None:
-            async with asyncio.TaskGroup() as group:
-                for keeper in self._keepers:
-                    group.create_task(keeper.keep())
+            async with asyncio.TaskGroup() as self._group:
+                for name in self._keepers:
+                    self._keep(name)
                 if self._gateway is not None:
-                    group.create_task(self._gateway.keep())
+                    self._group.create_task(self._gateway.keep())
+                    self._group.create_task(QueueRequests(self, self._gateway.requests).serve())
             await asyncio.Event().wait()  # every partition was given up: still up, and `pq status` says so
 
         await _unless(asked_to_end, all_of_them())
+
+    def _keep(self, name: str) -> None:
+        self._keeping[name] = self._group.create_task(_all(keeper.keep() for keeper in self._keepers[name]))
+
+
+async def _all(works: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Do them side by side; the first that fails ends the others, and is what is raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for work in works:
+                group.create_task(work)
+    except ExceptionGroup as errors:
+        failed = [error for error in errors.exceptions if isinstance(error, PartitionedQueueError)]
+        raise (failed[0] if failed else errors.exceptions[0]) from None
 
 
 async def _unless(event: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:

@@ -32,6 +32,9 @@ _LISTS: Final = {"queues": "Queues", "topics": "Topics"}
 class Administration:
     """Everything here asks for the right Manage, as on Azure."""
 
+    waits: Final = False
+    """What waits for long is bounded by itself."""
+
     def __init__(
         self, queues: Queues, standings: Standings, authorization: Authorization, *, default_namespace: str
     ) -> None:
@@ -41,15 +44,20 @@ class Administration:
         self._default_namespace = default_namespace
 
     def routes(self) -> Sequence[web.RouteDef]:
-        """What is answered here. A path that is an entity's is looked at last."""
-        entity = f"/{ENTITY}"
+        """What is answered here. A path that is an entity's is looked at last; a slash at its end changes nothing."""
         return [
             web.get("/health", self.health),
             web.get(r"/{info:\$(?i:namespaceinfo)}", self.namespace),
             web.get(r"/{resources:\$(?i:resources)}/{kind}", self.page),
-            web.get(entity, self.get, allow_head=False),
-            web.put(entity, self.put),
-            web.delete(entity, self.delete),
+            *(
+                route
+                for path in (f"/{ENTITY}", f"/{ENTITY}/")
+                for route in (
+                    web.get(path, self.get, allow_head=False),
+                    web.put(path, self.put),
+                    web.delete(path, self.delete),
+                )
+            ),
         ]
 
     async def health(self, _request: web.Request) -> web.Response:
@@ -71,8 +79,12 @@ class Administration:
         skip, top = _number(request, "$skip", 0, limits.LIST_SKIP_MAX), _number(request, "$top", 100, 1 << 31)
         top = min(top, limits.LIST_ENTRIES_MAX)
         queues = self._manageable(claims) if kind == "Queues" else []
-        reports = await self._standings.of_all(queues[skip : skip + top])
-        entries = [shown.queue_entry(report, self._default_namespace, request.host) for report in reports]
+        here = queues[skip : skip + top]
+        reports = await self._standings.of_all(here)
+        entries = [
+            shown.queue_entry(queue, report, self._default_namespace, request.host)
+            for queue, report in zip(here, reports, strict=True)
+        ]
         address = f"https://{request.host}{request.path}?$skip={{}}&$top={top}&api-version={_version(request)}"
         updated = max((entry.updated for entry in entries), default=shown.NEVER)
         after = address.format(skip + top) if len(queues) > skip + top else ""
@@ -113,7 +125,8 @@ class Administration:
 
     async def _shown(self, queue: Queue, host: str, status: int) -> web.Response:
         report = await self._standings.of(queue)
-        return _answer(atom.entry(shown.queue_entry(report, self._default_namespace, host), host), _ENTRY, status)
+        entry = shown.queue_entry(queue, report, self._default_namespace, host)
+        return _answer(atom.entry(entry, host), _ENTRY, status)
 
     def _demanded(self, request: web.Request) -> str:
         path = request.match_info["path"]

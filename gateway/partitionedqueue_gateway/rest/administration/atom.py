@@ -45,6 +45,7 @@ class Entry:
     """One thing: `path` behind the host, as clients call it, and what is said of it, in order."""
 
     path: str
+    title: str
     kind: str
     created: str
     updated: str
@@ -108,7 +109,7 @@ def _entry(one: Entry, host: str) -> str:
     address = f"https://{host}/{quote(one.path)}"  # JavaScript's client takes the name from it
     values = "".join(_element(name, value) for name, value in one.values)
     return (
-        f'<entry xmlns="{ATOM}"><id>{text(address)}</id><title type="text">{text(one.path)}</title>'
+        f'<entry xmlns="{ATOM}"><id>{text(address)}</id><title type="text">{text(one.title)}</title>'
         f"<published>{one.created}</published><updated>{one.updated}</updated>"
         f"<author><name>{text(host)}</name></author>{_link('self', address)}"
         f'<content type="application/xml"><{one.kind} xmlns="{SERVICE_BUS}" xmlns:i="{INSTANCE}">'

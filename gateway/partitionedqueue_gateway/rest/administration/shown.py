@@ -6,6 +6,7 @@ from typing import Final
 
 from partitionedqueue.broker.counts import Counts
 from partitionedqueue.model import durations
+from partitionedqueue.model.queue_spec import QueueSpec
 from partitionedqueue_gateway.entities.health import Availability, QueueReport
 from partitionedqueue_gateway.entities.queue import Queue
 from partitionedqueue_gateway.rest.administration.atom import Entry, Value
@@ -37,16 +38,18 @@ def path_of(queue: Queue, default_namespace: str) -> str:
     return f"{queue.spec.namespace}/{title}"
 
 
-def queue_entry(report: QueueReport, default_namespace: str, host: str) -> Entry:
-    """A queue, with what it holds."""
-    queue = report.queue
+def queue_entry(queue: Queue, report: QueueReport, default_namespace: str, host: str) -> Entry:
+    """A queue as it is now, with what it holds; the report may be a second older."""
     path = path_of(queue, default_namespace)
     created, updated = moment(queue.created_ms), moment(queue.updated_ms)
-    return Entry(path, QUEUE, created, updated, [*_values(report, created, updated, host)])
+    times = [("CreatedAt", created), ("UpdatedAt", updated), ("AccessedAt", NEVER)]
+    return Entry(path, path, QUEUE, created, updated, [*_values(queue.spec, report, times, host)])
 
 
-def _values(report: QueueReport, created: str, updated: str, host: str) -> Iterator[tuple[str, Value]]:
-    spec, counts = report.queue.spec, report.counts
+def _values(
+    spec: QueueSpec, report: QueueReport, times: Sequence[tuple[str, str]], host: str
+) -> Iterator[tuple[str, Value]]:
+    counts = report.counts
     yield "LockDuration", durations.text(spec.lock_duration_ms)
     yield "MaxSizeInMegabytes", str(spec.max_size_in_megabytes)
     yield "RequiresDuplicateDetection", _flag(spec.requires_duplicate_detection)
@@ -61,9 +64,7 @@ def _values(report: QueueReport, created: str, updated: str, host: str) -> Itera
     yield "IsAnonymousAccessible", "false"
     yield "AuthorizationRules", ""
     yield "Status", spec.status.value
-    yield "CreatedAt", created
-    yield "UpdatedAt", updated
-    yield "AccessedAt", NEVER
+    yield from times
     yield "SupportOrdering", "true"
     yield "CountDetails", _counts(counts)
     yield "AutoDeleteOnIdle", _duration(spec.auto_delete_on_idle_ms)
@@ -100,7 +101,7 @@ def namespace_entry(name: str, created_ms: int) -> Entry:
         ("Name", name),
         ("NamespaceType", "Messaging"),
     ]
-    return Entry("$namespaceinfo", "NamespaceInfo", created, created, values)
+    return Entry("$namespaceinfo", name, "NamespaceInfo", created, created, values)
 
 
 def _flag(value: bool) -> str:
