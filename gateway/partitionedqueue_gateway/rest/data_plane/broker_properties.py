@@ -111,6 +111,8 @@ _OTHERS: Final[Mapping[str, Callable[[dict[str, Any], Any, str, str], None]]] = 
     "ScheduledEnqueueTimeUtc": _scheduled,
     "ViaPartitionKey": _via,
 }
+NAMES: Final = (*_TEXTS, *_OTHERS)
+"""What senders may say; everything else is passed over."""
 _SHOWN_TEXTS: Final = tuple((name, field) for name, field in _TEXTS.items() if name not in {"ContentType"})
 
 
