@@ -45,7 +45,7 @@ def cache_folder() -> Path:
     return folder
 
 
-def _run(*arguments: str, folder: Path | None = None, environment: dict[str, str] | None = None) -> str:
+def run(*arguments: str, folder: Path | None = None, environment: dict[str, str] | None = None) -> str:
     """A program's output. Raises PeerMissing with its last words where it fails."""
     try:
         done = subprocess.run(
@@ -69,7 +69,7 @@ def go_is_there() -> None:
     """Raises PeerMissing without a Go that can build the load drivers."""
     if not shutil.which("go"):
         raise PeerMissing(f"the load drivers, and NATS, are built with Go {GO_OLDEST[0]}.{GO_OLDEST[1]} or newer")
-    version = _run("go", "env", "GOVERSION").strip()
+    version = run("go", "env", "GOVERSION").strip()
     if tuple(map(int, version.removeprefix("go").split(".")[:2])) < GO_OLDEST:
         raise PeerMissing(f"{version} is too old: the load drivers are built with Go {GO_OLDEST[0]}.{GO_OLDEST[1]}")
 
@@ -78,7 +78,7 @@ def driver(folder: Path, sources: Path = DRIVERS) -> Path:
     """The load driver, or another one of `drivers/`, built into `folder`. Raises PeerMissing."""
     go_is_there()
     program = folder / sources.name
-    _run("go", "build", "-o", str(program), ".", folder=sources)
+    run("go", "build", "-o", str(program), ".", folder=sources)
     return program
 
 
@@ -102,7 +102,7 @@ def nats_server() -> Path:
     program = folder / "nats-server"
     if not program.exists():
         say("building the NATS server; this is done once")
-        _run("go", "install", NATS_MODULE, environment={"GOBIN": str(folder)})
+        run("go", "install", NATS_MODULE, environment={"GOBIN": str(folder)})
     return program
 
 
@@ -146,13 +146,13 @@ def rabbitmq_root() -> Path:
 def _unpack_rabbitmq(folder: Path) -> None:
     """All that RabbitMQ needs and this machine has not."""
     try:
-        planned = _run("apt-get", "install", "--simulate", "--no-install-recommends", "rabbitmq-server")
+        planned = run("apt-get", "install", "--simulate", "--no-install-recommends", "rabbitmq-server")
     except PeerMissing as error:
         raise PeerMissing(f"RabbitMQ comes as a Debian package (as root: apt-get update); {error}") from None
     packages = [line.split()[1] for line in planned.splitlines() if line.startswith("Inst ")]
-    _run("apt-get", "download", "-q", *packages, folder=folder)
+    run("apt-get", "download", "-q", *packages, folder=folder)
     for package in folder.glob("*.deb"):
-        _run("dpkg-deb", "--extract", str(package), str(folder))
+        run("dpkg-deb", "--extract", str(package), str(folder))
         package.unlink()
     erl = folder / "usr/lib/erlang/bin/erl"  # its folder is written into it
     moved = str(cache_folder() / "rabbitmq" / "usr/lib/erlang")
