@@ -19,8 +19,8 @@ TEXTS: Final = (
 )  # fmt: skip
 COLUMNS: Final = ("body", *TEXTS, "time_to_live_ms", "scheduled_enqueue_time", "application_properties")
 THE_BROKERS: Final = (
-    "partition", "sequence_number", "enqueued_sequence_number", "enqueued_time", "delivery_count", "locked_until",
-    "expires_at", "state", "dead_letter_source", "dead_letter_reason", "dead_letter_error_description",
+    "partition", "sequence_number", "enqueued_time", "delivery_count", "state", "enqueued_sequence_number",
+    "dead_letter_reason", "dead_letter_error_description", "dead_letter_source",
 )  # fmt: skip
 """Columns of what is read that a sender cannot set."""
 
