@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import queue
 import shlex
 import subprocess
@@ -61,8 +62,9 @@ def sdk(name: str) -> Sdk:
 class Program:
     """A process of an SDK's program: one operation after the other. One that hangs is ended, and begun anew."""
 
-    def __init__(self, of: Sdk, log: Path) -> None:
+    def __init__(self, of: Sdk, log: Path, **environment: str) -> None:
         self._sdk = of
+        self._environment = environment
         self._log = log
         self._process: subprocess.Popen[str] | None = None
         self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -107,6 +109,7 @@ class Program:
                 stderr=log,
                 text=True,
                 encoding="utf-8",
+                env={**os.environ, **self._environment},
             )
         self._answers = queue.SimpleQueue()
         assert self._process.stdout is not None

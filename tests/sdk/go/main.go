@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	_ "partitionedqueue/sdk/administration"
 	_ "partitionedqueue/sdk/operations"
 	"partitionedqueue/sdk/place"
 )

@@ -3,7 +3,7 @@
 
 const assert = require("node:assert/strict");
 const { randomUUID } = require("node:crypto");
-const { ServiceBusClient } = require("@azure/service-bus");
+const { ServiceBusAdministrationClient, ServiceBusClient } = require("@azure/service-bus");
 const Long = require("long");
 
 // This SDK has no such operation; the words say what it lacks.
@@ -19,6 +19,10 @@ class Place {
     const client = new ServiceBusClient(connection, { retryOptions: { timeoutInMs: 20_000, ...retryOptions } });
     this.clients.push(client);
     return client;
+  }
+
+  administrationClient() {
+    return new ServiceBusAdministrationClient(this.administration);
   }
 
   // With an operation everything ends that it has opened.

@@ -10,7 +10,8 @@ async function done({ operation, place: told }) {
   const place = new Place(told);
   let [outcome, said] = ["passed", ""];
   try {
-    await require(path.join(__dirname, "operations", `${operation}.js`))(place);
+    const [name, folder = "operations"] = operation.split(".").reverse();
+    await require(path.join(__dirname, folder, `${name}.js`))(place);
   } catch (error) {
     [outcome, said] = error instanceof AbsentFromSdk ? ["absent", error.message] : ["failed", error.stack ?? `${error}`];
   }

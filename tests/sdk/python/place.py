@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from azure.servicebus import ServiceBusClient, ServiceBusReceivedMessage, ServiceBusReceiver, ServiceBusSender
+from azure.servicebus.management import ServiceBusAdministrationClient
 
 
 class QuickClient(ServiceBusClient):
@@ -36,9 +37,14 @@ class Place:
     brief: str
     sessions: str
     missing: str
+    administration: str = ""
+    administered: str = ""
 
     def client(self, connection: str | None = None, **options: Any) -> ServiceBusClient:
         return QuickClient.from_connection_string(connection or self.connection, **options)
+
+    def administration_client(self) -> ServiceBusAdministrationClient:
+        return ServiceBusAdministrationClient.from_connection_string(self.administration)
 
 
 def own(word: str) -> str:

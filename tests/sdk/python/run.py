@@ -20,7 +20,8 @@ def done(asked: dict[str, Any]) -> dict[str, object]:
     began = time.monotonic()
     outcome, said = "passed", ""
     try:
-        operation = importlib.import_module(f"sdk.python.operations.{asked['operation']}")
+        folder, _, name = asked["operation"].rpartition(".")
+        operation = importlib.import_module(f"sdk.python.{folder or 'operations'}.{name}")
         operation.run(Place(**asked["place"]))
     except AbsentFromSdk as absent:
         outcome, said = "absent", str(absent)

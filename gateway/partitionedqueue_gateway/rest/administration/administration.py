@@ -1,8 +1,9 @@
 """The room of the administration API: which request is what, who may ask it, and the answer."""
 
 import asyncio
+import operator
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 from urllib.parse import unquote
 
@@ -72,13 +73,13 @@ class Administration:
 
     async def page(self, request: web.Request) -> web.Response:
         """The queues that the bearer may manage, a page of them, in the order of their names; no topics yet."""
-        claims = self._demand_namespace(request)
+        may_manage = self._demand_namespace(request)
         kind = _LISTS.get(request.match_info["kind"].lower())
         if kind is None:
             raise NotSupported(f"There is no list of {request.match_info['kind']}; there are queues and topics.")
         skip, top = _number(request, "$skip", 0, limits.LIST_SKIP_MAX), _number(request, "$top", 100, 1 << 31)
         top = min(top, limits.LIST_ENTRIES_MAX)
-        queues = self._manageable(claims) if kind == "Queues" else []
+        queues = self._manageable(may_manage) if kind == "Queues" else []
         here = queues[skip : skip + top]
         reports = await self._standings.of_all(here)
         entries = [
@@ -133,21 +134,26 @@ class Administration:
         self._authorization.demand(request, Right.MANAGE, path)
         return path
 
-    def _demand_namespace(self, request: web.Request) -> Claims:
-        """Who manages one namespace only may ask too; a list then has that one's queues."""
+    def _demand_namespace(self, request: web.Request) -> Callable[[str], bool]:
+        """Which paths the bearer may manage. Who manages one namespace only may ask too, and sees that one's queues."""
         try:
-            claims = self._authorization.claims(request, "")
-        except InvalidAudience:
-            claims = self._authorization.claims(request, f"{self._default_namespace}/*")
+            claims, own = self._claims_of_namespace(request), False
+        except InvalidAudience:  # Go's and JavaScript's clients sign for the very list
+            claims, own = self._authorization.claims(request, request.path), True
         if Right.MANAGE not in claims.rights:
             raise Unauthorized(Right.MANAGE)
-        return claims
+        return lambda path: own or claims.allow(Right.MANAGE, path, time.time())
 
-    def _manageable(self, claims: Claims) -> list[Queue]:
-        now_s = time.time()
+    def _claims_of_namespace(self, request: web.Request) -> Claims:
+        try:
+            return self._authorization.claims(request, "")
+        except InvalidAudience:
+            return self._authorization.claims(request, f"{self._default_namespace}/*")
+
+    def _manageable(self, may_manage: Callable[[str], bool]) -> list[Queue]:
         named = [(shown.path_of(queue, self._default_namespace), queue) for queue in self._queues.all()]
-        allowed = [(path, queue) for path, queue in named if claims.allow(Right.MANAGE, path, now_s)]
-        return [queue for _, queue in sorted(allowed, key=lambda one: one[0].lower())]
+        allowed = [(path.lower(), queue) for path, queue in named if may_manage(path)]
+        return [queue for _, queue in sorted(allowed, key=operator.itemgetter(0))]
 
     def _name_of(self, path: str) -> QueueName:
         address = parse(path)

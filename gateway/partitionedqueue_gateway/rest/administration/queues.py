@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection
-from typing import Final
+from collections.abc import Callable, Collection, Coroutine
+from typing import Any, Final
 
 from partitionedqueue.model.errors import BrokerUnavailable
 from partitionedqueue_gateway import limits
@@ -29,6 +29,7 @@ class Queues:
         self._standings = standings
         self._changes = changes
         self._creating = 0
+        self._finishing: set[asyncio.Future[None]] = set()
         self._news = asyncio.Event()  # that the catalog has changed; another one for each time
         catalog.listen(self._heard)
 
@@ -65,7 +66,7 @@ class Queues:
         await self._until(lambda: name in self._catalog.queues, limits.CREATE_WAIT_S_MAX)
         while (queue := self._catalog.queues.get(name)) is not None:
             if queue.held_back is not None and not queue.held_back.startswith(EARLIER_GOING):
-                await self._changes.delete(queue, refused=True)
+                await self._to_its_end(self._changes.delete(queue, refused=True))
                 raise ChangeRefused(queue.held_back)
             serves = (await self._standings.of(queue)).availability is Availability.AVAILABLE
             if serves or _now_s() > deadline_s:
@@ -95,13 +96,20 @@ class Queues:
         queue = await self.find(name)
         if queue is None:
             raise EntityNotFound(path)
-        await self._changes.delete(queue)
+        await self._to_its_end(self._changes.delete(queue))
 
         def has_gone() -> bool:
             now = self._catalog.queues.get(name)
             return now is None or now.uid != queue.uid
 
         await self._until(has_gone, limits.CHANGE_WAIT_S_MAX)
+
+    async def _to_its_end(self, work: Coroutine[Any, Any, None]) -> None:
+        """Though the client may go: half of it would be worse than all of it."""
+        task = asyncio.ensure_future(work)
+        self._finishing.add(task)
+        task.add_done_callback(self._finishing.discard)
+        await asyncio.shield(task)
 
     async def _until(self, what: Callable[[], bool], within_s: float) -> None:
         """Until it is so, or that time has passed: the answer says how it is then."""

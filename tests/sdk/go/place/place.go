@@ -35,6 +35,8 @@ type Told struct {
 	Brief              string `json:"brief"`
 	Sessions           string `json:"sessions"`
 	Missing            string `json:"missing"`
+	Administration     string `json:"administration"`
+	Administered       string `json:"administered"`
 }
 
 // Place ends, with an operation, everything that it has opened.

@@ -3,6 +3,8 @@ package sdk;
 import com.azure.core.amqp.AmqpRetryOptions;
 import com.azure.core.amqp.exception.AmqpErrorCondition;
 import com.azure.core.amqp.exception.AmqpException;
+import com.azure.core.exception.HttpResponseException;
+import com.azure.core.exception.ResourceNotFoundException;
 import com.azure.core.util.IterableStream;
 import com.azure.messaging.servicebus.ServiceBusClientBuilder;
 import com.azure.messaging.servicebus.ServiceBusException;
@@ -12,6 +14,8 @@ import com.azure.messaging.servicebus.ServiceBusMessageBatch;
 import com.azure.messaging.servicebus.ServiceBusReceivedMessage;
 import com.azure.messaging.servicebus.ServiceBusReceiverClient;
 import com.azure.messaging.servicebus.ServiceBusSenderClient;
+import com.azure.messaging.servicebus.administration.ServiceBusAdministrationClient;
+import com.azure.messaging.servicebus.administration.ServiceBusAdministrationClientBuilder;
 import com.azure.messaging.servicebus.models.ServiceBusReceiveMode;
 import com.azure.messaging.servicebus.models.SubQueue;
 import com.fasterxml.jackson.databind.JsonNode;
@@ -37,6 +41,8 @@ public final class Place implements AutoCloseable {
     public final String brief;
     public final String sessions;
     public final String missing;
+    public final String administration;
+    public final String administered;
     private final Deque<AutoCloseable> opened = new ArrayDeque<>();
     private ServiceBusClientBuilder builder;
 
@@ -49,6 +55,12 @@ public final class Place implements AutoCloseable {
         brief = told.get("brief").asText();
         sessions = told.get("sessions").asText();
         missing = told.get("missing").asText();
+        administration = told.path("administration").asText();
+        administered = told.path("administered").asText();
+    }
+
+    public ServiceBusAdministrationClient administrationClient() {
+        return new ServiceBusAdministrationClientBuilder().connectionString(administration).buildClient();
     }
 
     /** With an operation everything ends that it has opened. */
@@ -211,6 +223,19 @@ public final class Place implements AutoCloseable {
             throw error;
         }
         throw new AssertionError("it was not refused with " + condition);
+    }
+
+    /** What an administration client asks for must be refused with that HTTP status. */
+    public static void refusedWith(int status, Callable<?> call) throws Exception {
+        try {
+            call.call();
+        } catch (HttpResponseException error) {
+            // An empty feed is this client's 404, and the answer's status 200.
+            int told = error instanceof ResourceNotFoundException ? 404 : error.getResponse().getStatusCode();
+            equal(told, status, "refused with");
+            return;
+        }
+        throw new AssertionError("it was not refused with " + status);
     }
 
     /** A call without a result, for refused. */

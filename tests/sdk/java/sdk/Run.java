@@ -42,11 +42,13 @@ public final class Run {
         return Map.of("outcome", outcome, "said", said, "seconds", seconds);
     }
 
-    /** send_single is in operations.SendSingle. */
+    /** send_single is in operations.SendSingle, administration.update in administration.Update. */
     private static Operation operation(String name) throws ReflectiveOperationException {
-        String file = Arrays.stream(name.split("_"))
+        int dot = name.indexOf('.');
+        String folder = dot < 0 ? "operations" : name.substring(0, dot);
+        String file = Arrays.stream(name.substring(dot + 1).split("_"))
             .map(word -> word.substring(0, 1).toUpperCase() + word.substring(1))
             .collect(Collectors.joining());
-        return (Operation) Class.forName("operations." + file).getDeclaredConstructor().newInstance();
+        return (Operation) Class.forName(folder + "." + file).getDeclaredConstructor().newInstance();
     }
 }
