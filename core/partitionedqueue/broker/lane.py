@@ -41,6 +41,9 @@ class Numbers(NamedTuple):
 
 
 _NO_DUPLICATES: Final[frozenset[int]] = frozenset()
+_NOBODY: Final[frozenset[int]] = frozenset()
+_made: Final = tuple.__new__
+"""A named tuple's own way to be made costs three times as much."""
 
 
 def _count(batch: "list[Pending]") -> int:
@@ -79,7 +82,6 @@ class Pending:
         told: Told | None,
         future: "asyncio.Future[Numbers] | None",
         deadline: float,
-        lane: "Lane",
     ) -> None:
         self.stored = stored
         self.bytes = len(stored[0]) if len(stored) == 1 else sum(map(len, stored))
@@ -89,9 +91,9 @@ class Pending:
         self.told = told  # whoever waits, by one or the other
         self.future = future
         self.deadline = deadline
-        self.lane = lane  # that it was given to last
+        self.lane: Lane  # that it was given to last
         self.may_be_stored = False
-        self.refused_by: frozenset[int] = frozenset()  # partitions that were full
+        self.refused_by = _NOBODY  # partitions that were full
 
     @property
     def over(self) -> bool:
@@ -100,14 +102,14 @@ class Pending:
 
     def tell(self, outcome: Numbers | Exception) -> None:
         """Say what has become of it, unless that was said before."""
-        if self.future is None:
-            told, self.told = self.told, None
-            if told is not None:
-                try:
-                    told(outcome)
-                except Exception:  # noqa: BLE001 -- a defect of theirs is no failure of what was sent along
-                    _log.exception("what is told of a send failed")
-        elif self.future.done():
+        told = self.told
+        if told is not None:
+            self.told = None
+            try:
+                told(outcome)
+            except Exception:  # noqa: BLE001 -- a defect of theirs is no failure of what was sent along
+                _log.exception("what is told of a send failed")
+        elif self.future is None or self.future.done():
             pass
         elif isinstance(outcome, Exception):
             self.future.set_exception(outcome)
@@ -233,7 +235,7 @@ class Lane:
         messages, size = 0, 0
         while buffer:
             head = buffer[0]
-            if head.over:  # its sender has left: it is not sent any more
+            if head.told is None and head.over:  # its sender has left: it is not sent any more
                 buffer.popleft()
                 continue
             messages += len(head.stored)
@@ -257,7 +259,7 @@ class Lane:
             if call is None or not unsure:
                 call = self._call(batch, number)
             try:
-                result = await self._attempt(batch, call)
+                result = await self._attempt(batch, call, unsure=unsure)
             except QueueFull as error:
                 if not unsure:
                     self._settle_full(batch, error)
@@ -276,7 +278,7 @@ class Lane:
     def _call(self, batch: list[Pending], number: int) -> Call[SendResult]:
         """Larger batches go past Lua, to where the tail is thought to be; not for a while where others move it, too."""
         stored = [one for pending in batch for one in pending.stored]
-        fingerprints = b"".join([pending.fingerprints for pending in batch])
+        fingerprints = b"".join([pending.fingerprints for pending in batch]) if batch[0].fingerprints else b""
         self._plain_sends = max(0, self._plain_sends - 1)
         if (
             not self._client.takes_pushes
@@ -296,9 +298,9 @@ class Lane:
             session=batch[0].session or "",
         )
 
-    async def _attempt(self, batch: list[Pending], call: Call[SendResult]) -> SendResult:
+    async def _attempt(self, batch: list[Pending], call: Call[SendResult], *, unsure: bool) -> SendResult:
+        """`unsure`: an earlier attempt may have stored them."""
         self._asked_at = self._loop.time()
-        before = [pending.may_be_stored for pending in batch]
         count = _count(batch)
         self._under_way += count
         for pending in batch:
@@ -306,9 +308,9 @@ class Lane:
         try:
             return await self._client.call(call)
         except PartitionedQueueError as error:
-            if not (isinstance(error, BrokerUnavailable) and error.outcome_unknown):
-                for pending, was in zip(batch, before, strict=True):
-                    pending.may_be_stored = was
+            if not (unsure or (isinstance(error, BrokerUnavailable) and error.outcome_unknown)):
+                for pending in batch:
+                    pending.may_be_stored = False
             raise
         finally:
             self._asked_at = None
@@ -325,7 +327,7 @@ class Lane:
             self._settle_some(batch, local, frozenset(result.duplicates))
             return
         for pending in batch:
-            pending.tell(Numbers(self.partition, local, _NO_DUPLICATES))
+            pending.tell(_made(Numbers, (self.partition, local, _NO_DUPLICATES)))
             if local:
                 local += len(pending.stored)
 

@@ -24,7 +24,7 @@ class QueueSender:
 
     A keyed message goes to its key's partition and waits for it up to the operation timeout. Keyless ones go
     round-robin to partitions that are up; those of one turn of the loop, and of times when much is under way, in small
-    companies: sixteen in one call cost a broker, and us, little more than one. Where there is one partition alone, no
+    companies: dozens in one call cost a broker, and us, little more than one. Where there is one partition alone, no
     message has a key. Sends of one turn to one partition (and session) travel together.
     A send whose reply was lost is repeated under the same number, and stored once. A duplicate, where the queue detects
     them, is accepted and dropped.
@@ -48,6 +48,7 @@ class QueueSender:
         self._lanes = [
             Lane(partition, client, keys, self._next_lane, self._traffic) for partition, client in enumerate(clients)
         ]
+        self._many = len(self._lanes) > 1
         self._company: Lane | None = None  # where the last keyless message went
         self._company_left = 0  # that may still go there
         self._turn = itertools.count(random.randrange(max(1, len(clients))))  # many short programs spread, too
@@ -86,37 +87,39 @@ class QueueSender:
         numbers, or BrokerUnavailable (`outcome_unknown` where it may be stored all the same), or the broker's refusal.
         """
         done: asyncio.Future[Numbers] = self._loop.create_future()
-        self._submit(messages, None, done, within_s)
+        self.submit_then(messages, None, within_s, done)
         return done
 
-    def submit_then(self, messages: Sequence[Storable], told: Told, *, within_s: float | None = None) -> None:
-        """As `submit`, without a future: `told` is called with the numbers or the error, and must not raise. HOT."""
-        self._submit(messages, told, None, within_s)
-
-    def _submit(
+    def submit_then(
         self,
         messages: Sequence[Storable],
         told: Told | None,
-        future: "asyncio.Future[Numbers] | None",
-        within_s: float | None,
+        within_s: float | None = None,
+        future: "asyncio.Future[Numbers] | None" = None,
     ) -> None:
-        if not messages:
-            raise InvalidMessage("a batch has at least one message")
+        """As `submit`, without a future of ours: `told` is called with the outcome, and must not raise. HOT."""
         if self._closed:
             raise BrokerUnavailable("the sender is closed")
-        key = None
-        if len(messages) == 1:
-            stored = [messages[0].stored]
-            if len(self._lanes) > 1:
-                key = partitioning.partition_key_of(messages[0], requires_duplicate_detection=self._detects)
+        if len(messages) == 1:  # what follows is a function's work, whose call would cost as much
+            one = messages[0]
+            stored = [one.stored]
+            key = one.session_id
+            if key is None:
+                key = one.partition_key
+                if key is None and self._detects:
+                    key = one.message_id
         else:
+            if not messages:
+                raise InvalidMessage("a batch has at least one message")
             stored = [message.stored for message in messages]
-            if len(self._lanes) > 1:
-                key = partitioning.key_of_batch(messages, requires_duplicate_detection=self._detects)
+            key = (
+                partitioning.key_of_batch(messages, requires_duplicate_detection=self._detects) if self._many else None
+            )
         now = self._loop.time()
-        if key is not None:
+        if key is not None and self._many:
             lane: Lane | None = self._lanes[partitioning.partition_of(key, len(self._lanes))]
         else:
+            key = None
             lane = self._lane_in_company(now)
         if lane is None:
             raise BrokerUnavailable("this queue has no partitions")
@@ -128,7 +131,6 @@ class QueueSender:
             told,
             future,
             now + (self._timeout_s if within_s is None else within_s),
-            lane,
         )
         self._waiting.append(pending)
         if self._watch is None:

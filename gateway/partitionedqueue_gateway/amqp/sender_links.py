@@ -63,7 +63,7 @@ class SenderLink(Endpoint):
                 messages = (read(payload, new_message_id=self._new_message_id, bytes_most=self._bytes_max),)
             size = len(payload) + limits.SEND_BYTES_BESIDE
             told = partial(self._stored, size, None if settled else delivery_id)
-            self._entity.send_then(messages, told, within_s=self._within_s)
+            self._entity.send_then(messages, told, self._within_s)
         except PartitionedQueueError as error:
             self._refuse(event, error)
             return

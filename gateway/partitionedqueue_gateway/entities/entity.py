@@ -117,11 +117,11 @@ class Entity:
             raise self._takes_nothing.with_traceback(None)
         return self._sender.submit(messages, within_s=within_s)
 
-    def send_then(self, messages: Sequence[Storable], told: Told, *, within_s: float | None = None) -> None:
+    def send_then(self, messages: Sequence[Storable], told: Told, within_s: float | None = None) -> None:
         """As `send`, without a future: `told` is called with the numbers or the error, and must not raise. HOT."""
         if self._takes_nothing is not None:
             raise self._takes_nothing.with_traceback(None)
-        self._sender.submit_then(messages, told, within_s=within_s)
+        self._sender.submit_then(messages, told, within_s)
 
     async def schedule(self, messages: Sequence[Storable], *, within_s: float | None = None) -> list[int]:
         """Store messages that have a time each; their sequence numbers (64 bits), 0 for what was a duplicate.
