@@ -5,11 +5,11 @@ from typing import TypeVar
 
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.keys import QueueKeys
-from partitionedqueue.model.errors import PartitionedQueueError
-from partitionedqueue.model.placement import pod_address
-from partitionedqueue_spark.connection import Connection
+from partitionedqueue.model.errors import BrokerUnavailable, LoginRefused, PartitionedQueueError
+from partitionedqueue.model.placement import BROKER_CLIENT_LABEL, BrokerAddress, pod_address, secret_name
+from partitionedqueue_spark.connection import PASSWORD_VARIABLE, Connection
 from partitionedqueue_spark.fetching import broker_at
-from partitionedqueue_spark.partition import in_its_place, unreadable
+from partitionedqueue_spark.partition import PartitionUnreadable, in_its_place, unreadable
 
 C = TypeVar("C", bound=Connection)
 
@@ -18,12 +18,26 @@ def located(options: C) -> C:
     """The same options with the brokers' addresses, where a namespace was given. Raises PartitionUnreadable."""
     if options.namespace is None:
         return options
-    first = pod_address(options.queue, 0, namespace=options.namespace)
+    count = partition_count(pod_address(options.queue, 0, namespace=options.namespace), options)
+    brokers = tuple(pod_address(options.queue, n, namespace=options.namespace) for n in range(count))
+    return dataclasses.replace(options, brokers=brokers)
+
+
+def partition_count(first: BrokerAddress, options: Connection) -> int:
+    """How many partitions the queue has whose first one is there. Raises PartitionUnreadable, which says what to do."""
     try:
         with broker_at(first, options) as broker:
             totals = broker.call(calls.totals(QueueKeys(options.queue)))
+    except LoginRefused as error:
+        raise PartitionUnreadable(
+            f"partition 0: {str(error).rstrip('.')}. The password of user {options.username} is in the Secret "
+            f"{secret_name(options.queue)}, {options.username}-password; the driver has it from {PASSWORD_VARIABLE}"
+        ) from error
+    except BrokerUnavailable as error:
+        raise PartitionUnreadable(
+            f"partition 0: {error}. Is there a queue {options.queue} in namespace {options.namespace} (kubectl get pq "
+            f'-n {options.namespace}), and have driver and executors the label {BROKER_CLIENT_LABEL}: "true"?'
+        ) from error
     except PartitionedQueueError as error:
         raise unreadable(0, error) from error
-    count = in_its_place(totals, options.queue, 0, totals.partitions).partitions
-    brokers = tuple(pod_address(options.queue, n, namespace=options.namespace) for n in range(count))
-    return dataclasses.replace(options, brokers=brokers)
+    return in_its_place(totals, options.queue, 0, totals.partitions).partitions
