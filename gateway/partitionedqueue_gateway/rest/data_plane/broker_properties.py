@@ -5,7 +5,6 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from partitionedqueue.model import limits as model_limits
 from partitionedqueue.model import stored_message
 from partitionedqueue.model.identifiers import sequence_number
 from partitionedqueue.model.lock_token import LockToken
@@ -84,7 +83,7 @@ def _text(value: Any, name: str, where: str) -> str:
 def _time_to_live(found: dict[str, Any], value: Any, name: str, where: str) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < math.inf:
         raise InvalidRequest(f"{where} has a {name} that is no number of seconds above 0.")
-    found["time_to_live_ms"] = min(max(round(value * 1000), 1), model_limits.TIME_MS_MAX)
+    found["time_to_live_ms"] = max(round(min(value, _FOR_EVER_S) * 1000), 1)
 
 
 def _time_span(found: dict[str, Any], value: Any, name: str, where: str) -> None:
