@@ -5,7 +5,7 @@ import asyncio
 from aiohttp import web
 
 from partitionedqueue_gateway import limits
-from partitionedqueue_gateway.rest.refusals import BodyTooLarge, BodyTooSlow, TooManyRequests
+from partitionedqueue_gateway.rest.refusals import BodyTooLarge, BodyTooSlow, InvalidRequest, TooManyRequests
 
 
 class Bodies:
@@ -17,10 +17,13 @@ class Bodies:
     async def read(self, request: web.BaseRequest, most: int) -> bytes:
         """One body, up to so many bytes; a longer one is refused without being read to its end.
 
-        Raises BodyTooLarge, BodyTooSlow, TooManyRequests.
+        Raises BodyTooLarge, BodyTooSlow, TooManyRequests, InvalidRequest.
         """
         if not request.body_exists:
             return b""
+        encoding = request.headers.get("Content-Encoding", "identity").lower()
+        if encoding != "identity":
+            raise InvalidRequest(f"The body of the request is encoded ({encoding}); send it as it is.")
         length = request.content_length
         if length is None:
             length = most
@@ -35,6 +38,8 @@ class Bodies:
         except TimeoutError:
             words = f"the body of the request did not come within {limits.BODY_S_MAX:g} s"
             raise BodyTooSlow(words) from None
+        except web.RequestPayloadError:
+            raise InvalidRequest("The body of the request is cut short or malformed.") from None
         finally:
             self._bytes -= length
 

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, Protocol
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue_gateway import limits
@@ -20,6 +21,7 @@ from partitionedqueue_gateway.rest.metrics import Metrics
 from partitionedqueue_gateway.rest.refusals import TooManyRequests
 
 _log = logging.getLogger(__name__)
+_aiohttp_log = logging.getLogger(f"{__name__}.aiohttp")
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -88,9 +90,11 @@ async def serving(app: web.Application) -> AsyncIterator[Callable[[], asyncio.Pr
     runner = web.AppRunner(
         app,
         access_log=None,
+        logger=_aiohttp_log,
         keepalive_timeout=limits.IDLE_S_MAX,
         shutdown_timeout=limits.END_S_MAX,
         max_field_size=limits.HEADER_BYTES_MAX,
+        auto_decompress=False,  # a few bytes could become gigabytes
         handler_cancellation=True,  # nobody waits for a message whose client has gone
     )
     await runner.setup()
@@ -98,6 +102,15 @@ async def serving(app: web.Application) -> AsyncIterator[Callable[[], asyncio.Pr
         yield _NewConnection(runner)
     finally:
         await runner.cleanup()
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Whether a failure is our concern: what is no HTTP is answered 400, and would fill the log, with keys maybe."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, HttpProcessingError | web.RequestPayloadError)
+
+
+_aiohttp_log.addFilter(_is_ours)
 
 
 class _Closed(asyncio.Protocol):
