@@ -22,7 +22,7 @@ PASSWORD_AGAIN_S_MIN: Final = 5.0
 """A Secret is read again no sooner, however many brokers refuse its password."""
 
 # Queues in use.
-SHARE_MIN: Final = 64
+SHARE_MIN: Final = 256
 """Messages that are asked of one partition, where so many are wanted and known to be there, before others are asked."""
 
 RECEIVED_BYTES_MAX: Final = 64 << 20
@@ -135,9 +135,6 @@ NAME_LOOKUPS_AT_ONCE_MAX: Final = 32
 # Administration.
 ADMINISTRATION_BYTES_MAX: Final = 1 << 16
 """Of a request's body: a description of a queue, with user metadata of 1,024 characters, has 4 KB."""
-
-ADMINISTRATION_BODY_S_MAX: Final = 20.0
-"""For it to come."""
 
 LIST_ENTRIES_MAX: Final = 100
 """Queues in one page, as on Azure."""

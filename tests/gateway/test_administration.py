@@ -1,6 +1,7 @@
 """The administration API as curl sees it: what it answers, and what it makes of bodies that nobody should send."""
 
 import contextlib
+import gzip
 import time
 from pathlib import Path
 
@@ -125,6 +126,8 @@ def test_ten_megabytes_are_not_read(gateway: Gateway) -> None:
     with contextlib.suppress(OSError):  # it was answered and closed while the client still wrote
         assert put(gateway, "/new", entry(values={"UserMetadata": "a" * BIG})).status == 413
     assert put(gateway, "/new", entry(values={"UserMetadata": "a" * 70_000})).status == 413
+    packed = gzip.compress(entry(values={"UserMetadata": "a" * BIG}).encode())
+    assert put(gateway, "/new", packed, Content_Encoding="gzip").status == 400
     assert ask(gateway.port, "GET", "/letters").status == 200
 
 

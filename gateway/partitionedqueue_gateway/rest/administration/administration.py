@@ -1,6 +1,5 @@
 """The room of the administration API: which request is what, who may ask it, and the answer."""
 
-import asyncio
 import operator
 import time
 from collections.abc import Callable, Sequence
@@ -22,8 +21,9 @@ from partitionedqueue_gateway.rest.administration import atom, shown
 from partitionedqueue_gateway.rest.administration.queue_properties import QUEUE
 from partitionedqueue_gateway.rest.administration.queues import Queues
 from partitionedqueue_gateway.rest.authorization import Authorization
+from partitionedqueue_gateway.rest.bodies import Bodies
 from partitionedqueue_gateway.rest.paths import ENTITY
-from partitionedqueue_gateway.rest.refusals import BodyTooSlow, InvalidRequest, NotSupported
+from partitionedqueue_gateway.rest.refusals import BodyTooLarge, InvalidRequest, NotSupported
 
 _ENTRY: Final = "application/atom+xml;type=entry;charset=utf-8"
 _FEED: Final = "application/atom+xml;type=feed;charset=utf-8"
@@ -43,6 +43,7 @@ class Administration:
         self._standings = standings
         self._authorization = authorization
         self._default_namespace = default_namespace
+        self._bodies = Bodies()
 
     def routes(self) -> Sequence[web.RouteDef]:
         """What is answered here. A path that is an entity's is looked at last; a slash at its end changes nothing."""
@@ -103,7 +104,7 @@ class Administration:
     async def put(self, request: web.Request) -> web.Response:
         """A new queue; with `If-Match: *` one that there is already, changed."""
         path = self._demanded(request)
-        given = atom.read(await _body(request))
+        given = atom.read(await self._body(request))
         if given.kind != QUEUE:
             raise NotSupported(f"A {given.kind} is not served yet: there are queues, but no topics and subscriptions.")
         if not self._may_be_queue(path):
@@ -123,6 +124,13 @@ class Administration:
             raise EntityNotFound(path)
         await self._queues.delete(self._name_of(path), path)
         return web.Response()
+
+    async def _body(self, request: web.Request) -> bytes:
+        most = limits.ADMINISTRATION_BYTES_MAX
+        try:
+            return await self._bodies.read(request, most)
+        except BodyTooLarge:  # the data plane's word is Azure's for a message
+            raise web.HTTPRequestEntityTooLarge(most, request.content_length or most) from None
 
     async def _shown(self, queue: Queue, host: str, status: int) -> web.Response:
         report = await self._standings.of(queue)
@@ -169,20 +177,6 @@ def _title(path: str) -> str:
     """A queue's name as it was written, without a namespace before it."""
     parts = [part for part in unquote(path).split("/") if part]
     return "/".join(parts[1:] if parse(path).namespace else parts)
-
-
-async def _body(request: web.Request) -> bytes:
-    """What was sent, within bounds of bytes and time."""
-    try:
-        async with asyncio.timeout(limits.ADMINISTRATION_BODY_S_MAX):
-            body = bytearray()
-            async for piece in request.content.iter_any():
-                body += piece
-                if len(body) > limits.ADMINISTRATION_BYTES_MAX:
-                    raise web.HTTPRequestEntityTooLarge(limits.ADMINISTRATION_BYTES_MAX, len(body))
-            return bytes(body)
-    except TimeoutError:
-        raise BodyTooSlow(f"The body did not come within {limits.ADMINISTRATION_BODY_S_MAX:g} s.") from None
 
 
 def _number(request: web.Request, name: str, otherwise: int, most: int) -> int:
