@@ -11,7 +11,6 @@ from typing import Final, TypeVar
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.calls import Call
-from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.broker.replies import Claimed, ClaimLog, Totals
 from partitionedqueue.model.errors import (
     BrokerRefusal,
@@ -23,7 +22,8 @@ from partitionedqueue.model.errors import (
 )
 from partitionedqueue_spark.fetching import broker_at
 from partitionedqueue_spark.options import SourceOptions
-from partitionedqueue_spark.partition import PartitionUnreadable, claims_lost, in_its_place, unreadable
+from partitionedqueue_spark.partition import PartitionUnreadable, claims_lost, unreadable
+from partitionedqueue_spark.standing import standing
 
 T = TypeVar("T")
 THREADS_MAX: Final = 16  # brokers asked at the same time
@@ -44,9 +44,10 @@ class ClaimLogs:
     def __init__(self, options: SourceOptions, group: str) -> None:
         self.group = group
         self.opened = False
+        self.sessions = False  # whether the queue has sessions; known once it is opened
         self._options = options
         self._owner = uuid.uuid4().hex
-        self._keys = QueueKeys(options.queue)
+        self._keys = options.keys
         self._lease_ms = options.claim_timeout_ms
         self._brokers = connect(options)
         self._pool = ThreadPoolExecutor(min(THREADS_MAX, len(self._brokers)), thread_name_prefix="partitionedqueue")
@@ -63,15 +64,24 @@ class ClaimLogs:
             self._heartbeat = threading.Thread(target=self._beat, name="partitionedqueue-heartbeat", daemon=True)
             self._heartbeat.start()
         self.opened = True
+        self.sessions = any(log.sessions for log in logs)
         return logs
 
     def totals(self) -> list[Totals]:
         """How every partition stands."""
         return self._everywhere(self._totals)
 
-    def claim(self, start: Sequence[int], most: Sequence[int]) -> list[int]:
-        """Claim so that each log reaches up to start + most; gives how far each reaches."""
-        return self._everywhere(lambda partition: self._claim(partition, start[partition], most[partition]))
+    def claim(self, start: Sequence[int], most: Sequence[int], bytes_most: Sequence[int] | None = None) -> list[int]:
+        """Claim so that each log reaches up to start + most; gives how far each reaches.
+
+        With bytes a claim ends with the message that reaches them; 0 claims nothing. What was claimed before counts
+        as messages only.
+        """
+        if bytes_most is None:
+            return self._everywhere(lambda partition: self._claim(partition, start[partition], most[partition]))
+        return self._everywhere(
+            lambda partition: self._claim_bytes(partition, start[partition], most[partition], bytes_most[partition])
+        )
 
     def acknowledge(self, upto: Sequence[int]) -> None:
         """Take everything below `upto` out of the queue for good."""
@@ -131,8 +141,7 @@ class ClaimLogs:
         return log
 
     def _totals(self, partition: int) -> Totals:
-        totals = self._call(partition, calls.totals(self._keys))
-        return in_its_place(totals, self._options.queue, partition, len(self._brokers))
+        return standing(self._brokers[partition], self._options, partition)
 
     def _claim(self, partition: int, start: int, most: int) -> int:
         end = start
@@ -142,6 +151,19 @@ class ClaimLogs:
             if claimed.end <= end:
                 break
             end = claimed.end
+        return end
+
+    def _claim_bytes(self, partition: int, start: int, most: int, bytes_most: int) -> int:
+        end, stop = start, start + most
+        held = self._call(partition, calls.claimed(self._keys, self.group, start, start)).next
+        if held > start:  # by a claim that was cut off before Spark knew of it, within the same bound
+            return min(held, stop)
+        while end < stop and bytes_most > 0:
+            call = calls.claim(self._keys, self.group, self._owner, self._lease_ms, end, stop - end, bytes_most)
+            claimed: Claimed = self._call(partition, call)
+            if claimed.end <= end:
+                break
+            end, bytes_most = claimed.end, bytes_most - claimed.bytes
         return end
 
     def _acknowledge(self, partition: int, upto: int) -> None:
@@ -171,19 +193,6 @@ class ClaimLogs:
 def connect(options: SourceOptions) -> list[BlockingBroker]:
     """A client for each partition's broker; nothing is sent yet."""
     return [broker_at(address, options) for address in options.brokers]
-
-
-def ready_messages(options: SourceOptions) -> list[int]:
-    """How many messages are ready in each partition."""
-    keys, ready = QueueKeys(options.queue), []
-    for partition, broker in enumerate(connect(options)):
-        try:
-            with broker:
-                totals = broker.call(calls.totals(keys))
-        except PartitionedQueueError as error:
-            raise unreadable(partition, error) from error
-        ready.append(in_its_place(totals, options.queue, partition, len(options.brokers)).ready)
-    return ready
 
 
 def new_group() -> str:

@@ -5,38 +5,36 @@ import gc
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.keys import QueueKeys, place_of
 from partitionedqueue.model import limits
 from partitionedqueue.model.placement import BrokerAddress
+from partitionedqueue_spark.chunk import Chunk, Longs
 from partitionedqueue_spark.connection import Connection
-from partitionedqueue_spark.rows import Longs
+from partitionedqueue_spark.pushdown import Wanted
 
 BATCH_BYTES: Final = 16 * 1024 * 1024  # of one record batch, aimed at by the sizes of the round before
-_GONE_HEADER_BYTES: Final = 14  # u48 bytes gone, u16 count gone, u48 bytes blanked; then one bit a message
+_GONE: Final = ord("-")  # pq_states' letter for what is not there
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Messages first..first+count-1, all of one segment, delivered `deliveries` times."""
+    """Messages first..first+count-1, all of one segment.
+
+    Claimed ones were delivered `deliveries` times. Of browsed ones `states` has a letter each, as pq_states gives them,
+    `-` for what is not wanted, and `each_deliveries` a u16 each, or nothing.
+    """
 
     first: int
     count: int
-    deliveries: int
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """Messages as a round brought them, column by column."""
-
-    sequences: Longs
-    times_ms: Longs
-    deliveries: Longs
-    stored: list[bytes]
+    deliveries: int = 0
+    states: bytes = b""
+    each_deliveries: bytes = b""
 
 
 @functools.cache
@@ -67,54 +65,86 @@ def spans(first: int, count: int, deliveries: int) -> Iterator[Span]:
         first, count = first + part, count - part
 
 
+def browsed(broker: BlockingBroker, keys: QueueKeys, last: int, wanted: Wanted) -> Iterator[Span]:
+    """The messages of a partition up to `last` that are wanted, as they are now: a span for each segment."""
+    for first, stop in wanted.ranges(last):
+        at = first
+        while at:
+            found = broker.call(calls.states(keys, at, stop))
+            for stretch in found.stretches:
+                states = wanted.narrowed(stretch.first, stretch.states)
+                inside = states.strip(b"-")
+                if inside:
+                    begin = len(states) - len(states.lstrip(b"-"))
+                    each = stretch.deliveries[2 * begin : 2 * (begin + len(inside))]
+                    yield Span(stretch.first + begin, len(inside), 0, inside, each)
+            at = found.next
+
+
 def fetch(
-    broker: BlockingBroker, keys: QueueKeys, wanted: Iterable[Span], fetch_size: int, *, browsing: bool = False
+    broker: BlockingBroker, keys: QueueKeys, wanted: Iterable[Span], fetch_size: int, *, with_messages: bool = True
 ) -> Iterator[Chunk]:
     """Fetch spans in rounds of up to `fetch_size` messages, fewer where they are large.
 
-    Browsing, what has left the queue is left out. Otherwise a message that is not there shortens the chunk: the caller
-    counts.
+    What is not there any more shortens the chunk: whoever has claimed it counts. Without messages a chunk says only
+    which there are, and when they came.
     """
     source = iter(wanted)
     segments_most = max(1, fetch_size // limits.SEGMENT_MESSAGES)
     segments = 1
     while spans_now := list(islice(source, segments)):
-        chunk = _round(broker, keys, spans_now, browsing=browsing)
-        if chunk.stored:
-            each = max(1, sum(map(len, chunk.stored)) // len(chunk.stored))
+        chunk = _round(broker, keys, spans_now, with_messages=with_messages)
+        if len(chunk):
+            each = max(1, sum(map(len, chunk.stored)) // len(chunk))
             segments = max(1, min(segments_most, BATCH_BYTES // each // limits.SEGMENT_MESSAGES))
             yield chunk
 
 
-def _round(broker: BlockingBroker, keys: QueueKeys, wanted: Sequence[Span], *, browsing: bool) -> Chunk:
+def _round(broker: BlockingBroker, keys: QueueKeys, wanted: Sequence[Span], *, with_messages: bool) -> Chunk:
     commands: list[tuple[str | int, ...]] = []
     for span in wanted:
         segment, place = place_of(span.first)
-        # What has gone is asked for before the bodies: a segment that leaves in between then comes back empty.
-        if browsing:
-            commands.append(("HGET", keys.state, f"g{segment}"))
         commands.append(("GET", keys.times(segment)))
-        commands.append(("LRANGE", keys.segment(segment), place, place + span.count - 1))
+        if with_messages:
+            commands.append(("LRANGE", keys.segment(segment), place, place + span.count - 1))
+        else:
+            commands.append(("LLEN", keys.segment(segment)))
     replies = iter(broker.raw(*commands, repeatable=True))
-    sequences, times, deliveries, stored = [], [], [], []
+    sequences, times, deliveries, states, stored = [], [], [], [], []
     for span in wanted:
-        gone = next(replies) if browsing else None
-        marks, bodies = next(replies), next(replies)
-        if not bodies:
+        marks, found = next(replies), next(replies)
+        bodies: list[bytes] = found if with_messages else []
+        count = len(bodies) if with_messages else min(span.count, found - place_of(span.first)[1])
+        if count <= 0:
             continue
-        numbers = np.arange(span.first, span.first + len(bodies), dtype=np.int64)
+        there = np.ones(count, dtype=np.bool_)
+        if with_messages:
+            there = np.fromiter(map(len, bodies), dtype=np.int64, count=count) > 0  # what has gone may be blanked
+        letters = np.frombuffer(span.states or b"a" * count, dtype=np.uint8, count=count)
+        if span.states:
+            there &= letters != _GONE
+        numbers, delivered = np.arange(span.first, span.first + count, dtype=np.int64), _deliveries(span, count)
         moments = _times_ms(numbers, marks)
-        there = np.fromiter(map(len, bodies), dtype=np.int64, count=len(bodies)) > 0  # what has gone may be blanked
-        if gone is not None:
-            there &= ~_gone(gone)[(numbers - 1) % limits.SEGMENT_MESSAGES]
         if not bool(there.all()):
             kept = np.flatnonzero(there)
-            numbers, moments, bodies = numbers[kept], moments[kept], [bodies[n] for n in kept.tolist()]
+            numbers, moments, delivered = numbers[kept], moments[kept], delivered[kept]
+            bodies = [bodies[n] for n in kept.tolist()] if with_messages else []
+            letters = letters[kept]
         sequences.append(numbers)
         times.append(moments)
-        deliveries.append(np.full(len(bodies), span.deliveries, dtype=np.int64))
+        deliveries.append(delivered)
+        if span.states:
+            states.append(letters)
         stored += bodies
-    return Chunk(_joined(sequences), _joined(times), _joined(deliveries), stored)
+    return Chunk(
+        _joined(sequences), _joined(times), _joined(deliveries), stored, np.concatenate(states) if states else None
+    )
+
+
+def _deliveries(span: Span, count: int) -> Longs:
+    if span.each_deliveries:
+        return np.frombuffer(span.each_deliveries, dtype="<u2", count=count).astype(np.int64)
+    return np.full(count, span.deliveries, dtype=np.int64)
 
 
 def _joined(parts: list[Longs]) -> Longs:
@@ -128,8 +158,3 @@ def _times_ms(sequences: Longs, marks: bytes | None) -> Longs:
     places = (sequences - 1) % limits.SEGMENT_MESSAGES
     found: Longs = times[np.maximum(np.searchsorted(indexes, places, side="right") - 1, 0)]
     return found
-
-
-def _gone(record: bytes) -> "np.ndarray[Any, np.dtype[np.bool_]]":
-    bits = np.frombuffer(record, dtype=np.uint8, offset=_GONE_HEADER_BYTES)
-    return np.unpackbits(bits, bitorder="little").astype(np.bool_)

@@ -32,20 +32,33 @@ class Position:
         """Read an offset. Raises InvalidOffset, also where it was written for another number of partitions."""
         if offset.get("v") != VERSION or not isinstance(offset.get("o"), dict):
             raise InvalidOffset(f"the checkpoint holds an offset that this version does not know: {dict(offset)}")
-        ordinals, group = offset["o"], offset.get("g")
-        if not ordinals:
+        if not offset["o"]:
             return cls(None, (0,) * partitions)
-        if sorted(ordinals, key=int) != [str(partition) for partition in range(partitions)]:
+        if "m" in offset:
             raise InvalidOffset(
-                f"the checkpoint was written for a queue of {len(ordinals)} partitions; {partitions} brokers are given"
+                f"the checkpoint was written with option mode set to {offset['m']}, and now it is consume"
             )
-        return cls(group, tuple(int(ordinals[str(partition)]) for partition in range(partitions)))
+        return cls(offset.get("g"), numbers_of(offset["o"], partitions))
 
     def offset(self) -> dict[str, Any]:
         """The offset as Spark keeps it."""
         if self.group is None:
             return initial_offset()
-        return {"v": VERSION, "g": self.group, "o": {str(n): ordinal for n, ordinal in enumerate(self.ordinals)}}
+        return {"v": VERSION, "g": self.group, "o": by_partition(self.ordinals)}
+
+
+def numbers_of(found: Mapping[str, Any], partitions: int) -> tuple[int, ...]:
+    """The numbers of an offset, in the partitions' order. Raises InvalidOffset where it has others."""
+    if sorted(found, key=int) != [str(partition) for partition in range(partitions)]:
+        raise InvalidOffset(
+            f"the checkpoint was written for a queue of {len(found)} partitions; {partitions} brokers are given"
+        )
+    return tuple(int(found[str(partition)]) for partition in range(partitions))
+
+
+def by_partition(numbers: Sequence[int]) -> dict[str, int]:
+    """Numbers as an offset has them."""
+    return {str(partition): number for partition, number in enumerate(numbers)}
 
 
 def initial_offset() -> dict[str, Any]:
@@ -65,4 +78,23 @@ def fair_shares(most: int, available: Sequence[int]) -> list[int]:
             shares[n] += part
             left -= part
         hungry = [n for n in hungry if shares[n] < available[n]]
+    return shares
+
+
+def byte_shares(bytes_most: int, held: Sequence[int], sizes: Sequence[int], turn: int) -> list[int]:
+    """Spread a batch's bytes over partitions that hold `held` messages of about `sizes` bytes each.
+
+    No more partitions than have room for a message; which of them, goes round with `turn`. Whole numbers only: a
+    partition's claim ends with the message that reaches its share.
+    """
+    hungry = [n for n, count in enumerate(held) if count > 0]
+    if not hungry:
+        return [0] * len(held)
+    mean = max(1, sum(sizes[n] for n in hungry) // len(hungry))
+    some = max(1, min(len(hungry), bytes_most // mean))
+    first = turn % len(hungry)
+    chosen = [*hungry[first:], *hungry[:first]][:some]
+    shares = [0] * len(held)
+    for place, n in enumerate(chosen):
+        shares[n] = bytes_most // some + (place < bytes_most % some)
     return shares

@@ -1,12 +1,15 @@
 """What a task is sent: plain values, pickled by Spark."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from pyspark.sql.datasource import InputPartition
 
 from partitionedqueue.broker.replies import Totals
+from partitionedqueue.model import limits
 from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue.model.placement import BrokerAddress
+from partitionedqueue_spark.pushdown import Wanted
 
 
 class PartitionUnreadable(PartitionedQueueError):
@@ -19,11 +22,21 @@ class ClaimsLost(PartitionedQueueError):
 
 @dataclass
 class BrowsedPartition(InputPartition):
-    """All messages of a partition up to its own sequence number `last`."""
+    """Messages of a partition that are wanted, up to its own sequence number `last`."""
 
     partition: int
     address: BrokerAddress
     last: int
+    wanted: Wanted
+
+
+@dataclass
+class ReceivedPartition(InputPartition):
+    """Whatever a partition gives first, so many messages at most."""
+
+    partition: int
+    address: BrokerAddress
+    most: int
 
 
 @dataclass
@@ -35,6 +48,26 @@ class ClaimedPartition(InputPartition):
     group: str
     start: int
     end: int
+
+
+def browsed_in_tasks(whole: BrowsedPartition, messages: int, most: int) -> list[BrowsedPartition]:
+    """A partition cut into up to `most` tasks of as many sequence numbers each."""
+    numbers = whole.wanted.numbers
+    low, high = numbers.low, min(numbers.high, whole.last)
+    tasks = max(1, min(most, messages // limits.SEGMENT_MESSAGES, (high - low) // limits.SEGMENT_MESSAGES))
+    bounds = [low + (high - low + 1) * n // tasks for n in range(tasks)] + [high + 1]
+    return [
+        replace(whole, last=stop - 1, wanted=replace(whole.wanted, numbers=replace(numbers, low=start)))
+        for start, stop in pairwise(bounds)
+    ]
+
+
+def claimed_in_tasks(whole: ClaimedPartition, most: int) -> list[ClaimedPartition]:
+    """A range of a claim log cut into up to `most` tasks."""
+    count = whole.end - whole.start
+    tasks = max(1, min(most, count // limits.SEGMENT_MESSAGES))
+    bounds = [whole.start + count * n // tasks for n in range(tasks + 1)]
+    return [replace(whole, start=start, end=stop) for start, stop in pairwise(bounds)]
 
 
 def unreadable(partition: int, error: PartitionedQueueError) -> PartitionUnreadable:

@@ -9,11 +9,12 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from partitionedqueue_spark import rows
-from partitionedqueue_spark.batch_reader import PartitionedQueueReader
+from partitionedqueue_spark.batch_reader import FilteringReader, PartitionedQueueReader
 from partitionedqueue_spark.connection import InvalidOption
 from partitionedqueue_spark.discovery import located
-from partitionedqueue_spark.options import SourceOptions
+from partitionedqueue_spark.marked_stream import BrowsingStreamReader, DeletingStreamReader
+from partitionedqueue_spark.options import BROWSE, RECEIVE_AND_DELETE, SourceOptions
+from partitionedqueue_spark.schema import schema_of
 from partitionedqueue_spark.sink_options import SinkOptions
 from partitionedqueue_spark.stream_reader import PartitionedQueueStreamReader
 from partitionedqueue_spark.writer import PartitionedQueueStreamWriter, PartitionedQueueWriter
@@ -32,16 +33,18 @@ class PartitionedQueueDataSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns; a wrong option is told here, before anything runs."""
-        SourceOptions.parse(self.options)
-        return rows.SCHEMA
+        return schema_of(SourceOptions.parse(self.options).columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Browse: every message that is there, and none is taken."""
-        return PartitionedQueueReader(located(SourceOptions.parse(self.options)))
+        """Browse: every message that is there, and none is taken; or receive and delete."""
+        options = located(SourceOptions.parse(self.options))
+        return (FilteringReader if options.filter_pushdown else PartitionedQueueReader)(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 -- Spark's signature
-        """Consume: messages are claimed, and gone when Spark has committed them."""
-        return PartitionedQueueStreamReader(located(SourceOptions.parse(self.options)))
+        """Consume: messages are claimed, and gone when Spark has committed them; or what option mode says."""
+        options = located(SourceOptions.parse(self.options))
+        readers = {BROWSE: BrowsingStreamReader, RECEIVE_AND_DELETE: DeletingStreamReader}
+        return readers.get(options.mode or "", PartitionedQueueStreamReader)(options)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Send every row of a frame."""

@@ -10,24 +10,32 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
 
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.model.errors import PartitionedQueueError
-from partitionedqueue_spark import rows
-from partitionedqueue_spark.claims import ClaimLogs, new_group, ready_messages
+from partitionedqueue_spark.claims import ClaimLogs, new_group
 from partitionedqueue_spark.fetching import Span, broker_at, fetch, keep_modules_out_of_collections, spans
-from partitionedqueue_spark.offsets import Position, fair_shares, initial_offset
+from partitionedqueue_spark.malformed import rows_of
+from partitionedqueue_spark.offsets import Position, by_partition, byte_shares, fair_shares, initial_offset
 from partitionedqueue_spark.options import SourceOptions
 from partitionedqueue_spark.partition import (
     ClaimedPartition,
     ClaimsLost,
     PartitionUnreadable,
+    claimed_in_tasks,
     claims_lost,
     unreadable,
 )
+from partitionedqueue_spark.standing import all_standing
 
 
 class PartitionedQueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -53,13 +61,15 @@ class PartitionedQueueStreamReader(DataSourceStreamReader, SupportsTriggerAvaila
         return initial_offset()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 -- Spark's name
-        """What maxMessagesPerTrigger says."""
-        most = self._options.max_messages_per_trigger
-        return ReadAllAvailable() if most is None else ReadMaxRows(most)
+        """What maxMessagesPerTrigger and maxBytesPerTrigger say; Spark carries one limit, the other is looked up."""
+        most, bytes_most = self._options.max_messages_per_trigger, self._options.max_bytes_per_trigger
+        if most is not None:
+            return ReadMaxRows(most)
+        return ReadAllAvailable() if bytes_most is None else ReadMaxBytes(bytes_most)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 -- Spark's name
         """Remember what is ready now; the query ends when it has read as many."""
-        self._ready_at_start = ready_messages(self._options)
+        self._ready_at_start = [totals.ready for totals in all_standing(self._options).values()]
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 -- Spark's name
         """Acknowledge `start`, then claim the next batch, within `limit`, spread fairly over the partitions."""
@@ -83,20 +93,26 @@ class PartitionedQueueStreamReader(DataSourceStreamReader, SupportsTriggerAvaila
             return None
         ready = [totals.ready for totals in self._logs.totals()]
         ahead = (ordinal + more for ordinal, more in zip(self._position.ordinals, ready, strict=True))
-        return Position(self._logs.group, tuple(ahead)).offset() | {"backlog": sum(ready)}
+        return Position(self._logs.group, tuple(ahead)).offset() | {
+            "backlog": sum(ready),
+            "backlogByPartition": by_partition(ready),
+        }
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """One task for each partition that has something in this batch."""
+        """One task or more for each partition that has something in this batch; one where there are sessions."""
         first, last = Position.parse(start, self._partitions), Position.parse(end, self._partitions)
         if last.group is None:
             return []
-        self._open(self._logs_of(last.group), first.ordinals)
+        logs = self._logs_of(last.group)
+        self._open(logs, first.ordinals)
         self._position = last
+        tasks = 1 if logs.sessions else self._options.max_tasks_per_partition
         ranges = zip(self._options.brokers, first.ordinals, last.ordinals, strict=True)
         return [
-            ClaimedPartition(partition, address, last.group, begin, stop)
+            task
             for partition, (address, begin, stop) in enumerate(ranges)
             if stop > begin
+            for task in claimed_in_tasks(ClaimedPartition(partition, address, last.group, begin, stop), tasks)
         ]
 
     def commit(self, end: dict[str, Any]) -> None:
@@ -147,14 +163,21 @@ class PartitionedQueueStreamReader(DataSourceStreamReader, SupportsTriggerAvaila
         if self._ready_at_start is not None and self._bounds is None:
             self._bounds = [next_ + ready for next_, ready in zip(self._next, self._ready_at_start, strict=True)]
         held = [max(0, end - begin) for end, begin in zip(self._next, start, strict=True)]
-        available = [more + totals.ready for more, totals in zip(held, logs.totals(), strict=True)]
+        standing = logs.totals()
+        available = [more + totals.ready for more, totals in zip(held, standing, strict=True)]
         if self._bounds is not None:
             available = [
                 min(count, max(0, bound - begin))
                 for count, bound, begin in zip(available, self._bounds, start, strict=True)
             ]
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else sum(available)
-        return tuple(logs.claim(start, fair_shares(most, available)))
+        bytes_most = self._options.max_bytes_per_trigger
+        if bytes_most is None or isinstance(limit, ReadAllAvailable):
+            return tuple(logs.claim(start, fair_shares(most, available)))
+        sizes = [totals.bytes // max(1, totals.messages) for totals in standing]
+        shares = byte_shares(bytes_most, available, sizes, turn=sum(start))
+        chosen = [count if share else 0 for count, share in zip(available, shares, strict=True)]
+        return tuple(logs.claim(start, fair_shares(most, chosen), shares))
 
     # ---- on executors
 
@@ -163,15 +186,14 @@ class PartitionedQueueStreamReader(DataSourceStreamReader, SupportsTriggerAvaila
         keep_modules_out_of_collections()
         if not isinstance(partition, ClaimedPartition):
             return
-        keys = QueueKeys(self._options.queue)
+        keys, shape = self._options.keys, self._options.shape
         try:
             with broker_at(partition.address, self._options) as broker:
                 wanted, count = self._wanted(broker, keys, partition)
-                for chunk in fetch(broker, keys, wanted, self._options.fetch_size):
-                    count -= len(chunk.stored)
-                    yield rows.record_batch(
-                        partition.partition, chunk.sequences, chunk.times_ms, chunk.deliveries, chunk.stored
-                    )
+                fetched = fetch(broker, keys, wanted, self._options.fetch_size, with_messages=shape.needs_messages)
+                for chunk in fetched:
+                    count -= len(chunk)
+                    yield from rows_of(partition.partition, chunk, shape, self._options.on_malformed)
                 # Claims that were lost while they were read: others may have received, or completed, what was read.
                 self._wanted(broker, keys, partition)
         except (ClaimsLost, PartitionUnreadable):

@@ -217,15 +217,6 @@ def test_places_and_flags_of_a_stored_message_agree() -> None:
     assert f"HAS_SESSION, HAS_TTL, IS_SCHEDULED, HAS_CHANGES = {figures}\n" in library_text()
 
 
-def test_the_record_of_what_is_gone_from_a_segment_is_read_by_spark_as_lua_writes_it() -> None:
-    from partitionedqueue_spark import fetching
-
-    text = (FUNCTIONS / "includes/gone.lua").read_text()
-    (form,), (size,) = re.findall(r"^GONE = '(.*)'$", text, re.M), re.findall(r"^local GONE_SIZE = (\d+)$", text, re.M)
-    assert int(size) == sum(map(int, re.findall(r"I(\d)", form)))
-    assert int(size) == fetching._GONE_HEADER_BYTES
-
-
 def test_key_names_agree() -> None:
     text = library_text()
     assert (KEYS.state, KEYS.segment(3), KEYS.times(3)) == ("pq:flights", "pq:flights:seg:3", "pq:flights:times:3")

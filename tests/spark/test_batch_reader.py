@@ -12,7 +12,7 @@ from partitionedqueue.broker.replies import Settlement
 from partitionedqueue.model.identifiers import sequence_number
 from partitionedqueue.model.message import Message, PropertyValue
 from partitionedqueue.model.stored_message import encode_changes
-from partitionedqueue_spark import rows
+from partitionedqueue_spark.schema import SCHEMA
 from spark.brokers import Brokers
 
 pytestmark = pytest.mark.timeout(300)
@@ -35,7 +35,7 @@ def test_every_column_of_a_message_comes_back_as_it_was_sent(spark: SparkSession
     ])  # fmt: skip
     brokers.send(2, [Message(body=b"x")] * 600)
     frame = browse(spark, brokers)
-    assert frame.schema == rows.SCHEMA
+    assert frame.schema == SCHEMA
     found = sorted(frame.where("partition = 1").collect(), key=lambda row: row.sequence_number)
     assert [row.sequence_number for row in found] == [sequence_number(1, n) for n in (1, 2, 3)]
     assert [bytes(row.body) for row in found] == [b"", b"whole", b"\xff" * 2000]
@@ -107,7 +107,7 @@ def test_what_has_gone_is_left_out_also_where_its_bytes_were_given_back(spark: S
     assert 0 < len(found) < 150
 
 
-def test_a_queue_with_sessions_is_browsed_and_not_streamed(spark: SparkSession, brokers: Brokers) -> None:
+def test_a_queue_with_sessions_is_browsed(spark: SparkSession, brokers: Brokers) -> None:
     brokers.configure(sessions=True)
     brokers.send(1, [Message(body=b"x", session_id="s")])
     assert [row.session_id for row in browse(spark, brokers).collect()] == ["s"]

@@ -8,7 +8,8 @@ import pytest
 
 from partitionedqueue.model import amqp_message
 from partitionedqueue.model.amqp_types import Symbol, encode_list, encode_value
-from partitionedqueue_spark.rows import record_batch
+from partitionedqueue_spark.chunk import Chunk
+from partitionedqueue_spark.rows import Shape, record_batch
 
 PROPERTIES, APPLICATION, DATA, VALUE = 0x73, 0x74, 0x75, 0x77
 
@@ -20,7 +21,7 @@ def section(descriptor: int, value: bytes) -> bytes:
 def row_of(encoded: bytes) -> dict[str, Any]:
     stored = amqp_message.read(encoded, new_message_id=lambda: "given").stored
     one = np.ones(1, dtype=np.int64)
-    rows: list[dict[str, Any]] = record_batch(3, one, one, one, [stored]).to_pylist()
+    rows: list[dict[str, Any]] = record_batch(3, Chunk(one, one, one, [stored]), Shape()).to_pylist()
     return rows[0]
 
 

@@ -11,7 +11,6 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
-from partitionedqueue.model.message import Message
 from partitionedqueue_spark.claims import QueryFenced
 from partitionedqueue_spark.offsets import InvalidOffset
 from partitionedqueue_spark.options import SourceOptions
@@ -102,7 +101,11 @@ def test_a_limit_is_kept_and_a_share_that_is_not_used_goes_to_others(brokers: Br
     assert end["o"] == {"0": 10, "1": 150, "2": 150}
     further = reader.latestOffset(end, ReadMaxRows(100))
     assert sum(further["o"].values()) == 410
-    assert reader.reportLatestOffset() == further | {"o": {"0": 10, "1": 300, "2": 300}, "backlog": 200}
+    assert reader.reportLatestOffset() == further | {
+        "o": {"0": 10, "1": 300, "2": 300},
+        "backlog": 200,
+        "backlogByPartition": {"0": 0, "1": 100, "2": 100},
+    }
 
 
 def test_available_now_ends_with_what_was_ready_when_it_began(brokers: Brokers, readers: Readers) -> None:
@@ -209,11 +212,3 @@ def test_a_broker_that_is_killed_while_it_is_read_is_waited_for(brokers: Brokers
     assert sorted(map(int, found)) == list(range(0, 3000, 3))
     assert reader.latestOffset(end, ALL) == end
     assert brokers.left() == 0
-
-
-def test_a_queue_with_sessions_is_not_claimed_from(brokers: Brokers, readers: Readers) -> None:
-    brokers.configure(sessions=True)
-    brokers.send(0, [Message(body=b"1", session_id="s")])
-    reader = readers.new()
-    with pytest.raises(PartitionUnreadable, match=r"partition 0: .*sessions"):
-        reader.latestOffset(reader.initialOffset(), ALL)
