@@ -34,8 +34,16 @@ from benchmarks.measuring import kafka
 from benchmarks.measuring.peers import Peer, PeerMissing
 from benchmarks.measuring.rounds import conclude, median, parser, rounds_of, say, table, take_turns
 from benchmarks.measuring.servers import OFF, Broker, brokers, temporary_folder
-from benchmarks.measuring.spark_reading import TASKS_AT_ONCE, Queue, processor_s_below, raw_read, session, timed_read
-from pyspark.sql import DataFrame, SparkSession
+from benchmarks.measuring.spark_reading import (
+    TASKS_AT_ONCE,
+    Queue,
+    processor_s_below,
+    raw_read,
+    session,
+    streamed,
+    timed_read,
+)
+from pyspark.sql import SparkSession
 
 BROKERS = 16
 BODIES = (200, 1024)
@@ -43,7 +51,6 @@ MESSAGES, MESSAGES_QUICK = 1_008_000, 96_000
 MESSAGES_MAX = 4_000_000
 """Three copies of a queue of such messages are in the memory of the machine, and one on Kafka's disk."""
 AGAINST = ("floor", "raw")
-STREAM_S_MAX = 600
 RUNS = count()
 
 
@@ -77,32 +84,11 @@ def raw(pool: ProcessPoolExecutor, ports: Sequence[int], queue: str, messages: i
     return took_s
 
 
-def streamed(stream: DataFrame, folder: Path, messages: int) -> float:
-    """Seconds of a whole query, from its start to its end, over all that is there."""
-    begun = time.perf_counter()
-    query = (
-        stream.writeStream.format("noop")
-        .option("checkpointLocation", str(folder / f"checkpoint-{next(RUNS)}"))
-        .trigger(availableNow=True)
-        .start()
-    )
-    try:
-        if not query.awaitTermination(STREAM_S_MAX):
-            raise TimeoutError(f"the query has not ended within {STREAM_S_MAX} s")
-    finally:
-        query.stop()
-    took_s = time.perf_counter() - begun
-    came = sum(int(progress["numInputRows"]) for progress in query.recentProgress)
-    if came != messages:
-        raise AssertionError(f"{messages:,} messages were there, and {came:,} came")
-    return took_s
-
-
 def consumed(spark: SparkSession, queue: Queue, folder: Path, messages: int, body_bytes: int) -> Found:
     """Fill the queue, then read it empty."""
     queue.fill(messages, body_bytes)
     stream = spark.readStream.format("partitionedqueue").options(**queue.options).load()
-    its = found(messages, lambda: streamed(stream, folder, messages))
+    its = found(messages, lambda: streamed(stream, folder / f"checkpoint-{next(RUNS)}", messages))
     if left := queue.left():
         raise AssertionError(f"{left:,} messages are still there")
     return its
@@ -123,7 +109,8 @@ def of_kafka(spark: SparkSession, peer: Peer, folder: Path, messages: int, body_
         return timed_read(spark.read.format("kafka").options(**reading).load())
 
     def stream() -> float:
-        return streamed(spark.readStream.format("kafka").options(**reading).load(), folder, messages)
+        stream = spark.readStream.format("kafka").options(**reading).load()
+        return streamed(stream, folder / f"checkpoint-{next(RUNS)}", messages)
 
     return {"kafka": partial(found, messages, batch), "kafka_stream": partial(found, messages, stream)}
 
@@ -134,7 +121,7 @@ def of_ours(
     """A queue with messages of that size, and the ways to read it."""
     standing, passing = Queue(started, f"standing-{body_bytes}"), Queue(started, f"passing-{body_bytes}")
     standing.fill(messages, body_bytes)
-    floor = {"rows": messages, "tasks": BROKERS, "bodyBytes": body_bytes}
+    floor = {**standing.options, "rowsEach": str(messages // BROKERS)}
 
     def browse() -> float:
         return timed_read(spark.read.format("partitionedqueue").options(**standing.options).load())

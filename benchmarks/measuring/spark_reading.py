@@ -3,14 +3,14 @@
 Tasks find this module by its name (PYTHONPATH), so what they prepare is prepared once a worker, not once a task.
 """
 
-import functools
+import itertools
 import os
+import pickle
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 from benchmarks.measuring.cycle import Sender, send
 from benchmarks.measuring.lanes import Lane, connect, wire_of
@@ -25,13 +25,16 @@ from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.model import limits
 from partitionedqueue.model.placement import BrokerAddress
-from partitionedqueue_spark import register, rows
+from partitionedqueue_spark import PartitionedQueueDataSource, register
 
 ROOT = Path(__file__).resolve().parents[2]
 TASKS_AT_ONCE = 2
-BATCH_ROWS = 10_240
-"""Rows of one Arrow batch: what the source's option fetchSize is unless somebody sets it."""
+ROUND_MESSAGES = 10_240
+"""What the source asks for at once: its option fetchSize, unless somebody sets it."""
+BATCHES_LOOKED_AT = 3
+"""The source's first batch is small: it does not know yet how large messages are."""
 CALL_MESSAGES = 1_000
+STREAM_S_MAX = 600
 
 
 def session(jars: Sequence[Path] = ()) -> SparkSession:
@@ -58,6 +61,27 @@ def timed_read(frame: DataFrame) -> float:
     begun = time.perf_counter()
     frame.write.format("noop").mode("overwrite").save()
     return time.perf_counter() - begun
+
+
+def streamed(stream: DataFrame, checkpoint: Path, messages: int) -> float:
+    """Seconds of a whole query, from its start to its end, over all that is there."""
+    begun = time.perf_counter()
+    query = (
+        stream.writeStream.format("noop")
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    try:
+        if not query.awaitTermination(STREAM_S_MAX):
+            raise TimeoutError(f"the query has not ended within {STREAM_S_MAX} s")
+    finally:
+        query.stop()
+    took_s = time.perf_counter() - begun
+    came = sum(int(progress["numInputRows"]) for progress in query.recentProgress)
+    if came != messages:
+        raise AssertionError(f"{messages:,} messages were there, and {came:,} came")
+    return took_s
 
 
 class Queue:
@@ -89,9 +113,9 @@ class Queue:
 
 
 class Floor(DataSource):
-    """Rows of the source's own columns out of batches that are ready before they are asked for: no I/O, no decoding.
+    """The source's own rows out of batches that are ready before they are asked for: no I/O, no decoding.
 
-    Options: `rows`, `tasks`, `bodyBytes`.
+    Options: the source's, and `rowsEach`: how many a task gives.
     """
 
     @classmethod
@@ -99,39 +123,41 @@ class Floor(DataSource):
         """What `format(...)` is given."""
         return "floor"
 
-    def schema(self) -> StructType:
+    def schema(self) -> StructType | str:
         """The source's."""
-        return rows.SCHEMA
+        return self._ours().schema()
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """The same for everybody."""
-        tasks = int(self.options["tasks"])
-        return FloorReader(int(self.options["rows"]) // tasks, tasks, int(self.options["bodyBytes"]))
+        """As many tasks as the source has."""
+        return FloorReader(self._ours().reader(schema), int(self.options["rowsEach"]))
+
+    def _ours(self) -> PartitionedQueueDataSource:
+        return PartitionedQueueDataSource({n: v for n, v in self.options.items() if n.lower() != "rowseach"})
 
 
 class FloorReader(DataSourceReader):
-    """As many rows a task."""
+    """Each task gives the first whole batch of the source's first task that it sees, again and again."""
 
-    def __init__(self, rows_each: int, tasks: int, body_bytes: int) -> None:
-        self._rows_each, self._tasks, self._body_bytes = rows_each, tasks, body_bytes
+    def __init__(self, ours: DataSourceReader, rows_each: int) -> None:
+        self._ours, self._rows_each = ours, rows_each
 
-    def partitions(self) -> list[InputPartition]:
-        """Tasks differ in nothing."""
-        return [InputPartition(number) for number in range(self._tasks)]
+    def partitions(self) -> Sequence[InputPartition]:
+        """The source's."""
+        return self._ours.partitions()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The same batch again and again."""
-        batch, left = ready_batch(self._body_bytes), self._rows_each
+        """Made once a worker; the warming round is there for that."""
+        key = pickle.dumps(self._ours)
+        if key not in _READY:
+            found = (batch for batch in self._ours.read(partition) if isinstance(batch, pa.RecordBatch))
+            _READY[key] = max(itertools.islice(found, BATCHES_LOOKED_AT), key=lambda batch: batch.num_rows)
+        batch, left = _READY[key], self._rows_each
         while left > 0:
-            yield batch.slice(0, min(left, BATCH_ROWS))
-            left -= BATCH_ROWS
+            yield batch.slice(0, min(left, batch.num_rows))
+            left -= batch.num_rows
 
 
-@functools.cache
-def ready_batch(body_bytes: int) -> pa.RecordBatch:
-    """One batch, as the source makes them."""
-    numbers = np.arange(1, BATCH_ROWS + 1, dtype=np.int64)
-    return rows.record_batch(0, numbers, numbers, np.ones_like(numbers), stored_forms(BATCH_ROWS, body_bytes))
+_READY: dict[bytes, pa.RecordBatch] = {}
 
 
 # ---------------------------------------------------------------- the raw read
@@ -143,7 +169,7 @@ def raw_read(port: int, queue: str) -> int:
     with BlockingBroker(BrokerAddress("127.0.0.1", port)) as broker:
         (segments,) = broker.raw(("ZRANGE", keys.segments, 0, -1))
         wanted = [("LRANGE", keys.segment(int(segment)), 0, -1) for segment in segments]
-        step = BATCH_ROWS // limits.SEGMENT_MESSAGES
+        step = ROUND_MESSAGES // limits.SEGMENT_MESSAGES
         for start in range(0, len(wanted), step):
             found += sum(map(len, broker.raw(*wanted[start : start + step])))
     return found
