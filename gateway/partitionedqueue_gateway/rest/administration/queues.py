@@ -59,6 +59,8 @@ class Queues:
             self._creating -= 1
 
     async def _create(self, name: QueueName, title: str, given: Description) -> Queue:
+        if not {"", name.namespace} & self._catalog.scopes.keys():
+            raise ChangeRefused(f"the namespace {name.namespace} is not served by this gateway")
         if await self.find(name) is not None:
             raise QueueExists(f"Conflict. The messaging entity '{title}' already exists.")
         await self._changes.create(name, queue_properties.manifest(name, title, given))
