@@ -56,6 +56,18 @@ TOKENS = {
 }
 LISTENS = sas_token("http://127.0.0.1/orders", expires_s=HOUR, name=LISTENER)
 SENDS = sas_token("http://127.0.0.1/orders", expires_s=HOUR, name=SENDER)
+# Another queue, said so that it might be taken for orders, or for something inside it.
+OTHERS_IN_DISGUISE = [
+    "/orders%252F$1x://h/others",
+    "/x://h/others",
+    "/x:%2F%2Fh%2Fothers",
+    "/default/others",
+    "/DEFAULT%2Fothers",
+    "//others",
+    "/./others",
+    "/%6Fthers",
+    "/%256Fthers",
+]
 CASES = [
     # Documented successes; what comes before a request is in its queue.
     Case(f"POST {SEND}", 201, body="hello"),
@@ -75,6 +87,7 @@ CASES = [
     Case(f"POST {SEND}", 401, 40100, "'Send' claim(s) are required", token=LISTENS),
     *(Case(one, 401, 40100, "'Listen' claim(s) are required", token=SENDS) for one in ANYWHERE[1:]),
     Case("POST /nowhere/messages", 401, 40104, token=SENDS),
+    *(Case(f"POST {path}/messages", 401, 40104, token=SENDS) for path in OTHERS_IN_DISGUISE),
     # What they ask for.
     *(Case(one.replace("orders", "nowhere"), 410, 41000, "'nowhere' could not be found") for one in ANYWHERE),
     Case("POST /team/orders/messages", 410, 41000, "'team/orders'"),
@@ -123,7 +136,7 @@ CASES = [
 async def http(standing_brokers: list[Broker]) -> AsyncIterator[Caller]:
     """A queue behind policies, for all cases together: none of them leaves anything locked."""
     access = access_by_policies()
-    async with served(standing_brokers, access, orders={}) as door, answering(door, access) as caller:
+    async with served(standing_brokers, access, orders={}, others={}) as door, answering(door, access) as caller:
         yield caller
 
 
