@@ -33,6 +33,24 @@ async def test_what_is_completed_in_one_turn_is_one_call_a_partition(brokers: li
         assert one.totals(3).messages == 0
 
 
+async def test_what_is_completed_while_a_call_is_under_way_waits_for_it_and_goes_together(
+    brokers: list[Broker],
+) -> None:
+    async with bench(brokers) as one:
+        one.put(3, *map(str, range(300)))
+        hand = Hand(one.entity)
+        await hand.receive(300)
+        await asyncio.sleep(0.1)
+        before = calls_of(brokers[3])
+        completing = []
+        for message in hand.got:
+            completing.append(one.entity.complete(message.token))
+            await asyncio.sleep(0)
+        await asyncio.gather(*completing)
+        assert calls_of(brokers[3]) - before <= 100  # a call takes three turns of the loop at the least
+        assert one.totals(3).messages == 0
+
+
 async def test_tokens_that_were_never_handed_out_are_lost_by_themselves(brokers: list[Broker]) -> None:
     async with bench(brokers) as one:
         one.put(3, "a")

@@ -31,16 +31,21 @@ class Fetcher:
             )
         else:
             received = await self._by_places(most, lock_ms, bytes_most)
-        count = sum(len(run.messages) for run in received.runs)
+        count = sum([len(run.messages) for run in received.runs])
         if count:
-            self._mean_bytes = sum(len(one) for run in received.runs for one in run.messages) / count
+            self._mean_bytes = sum([sum(map(len, run.messages)) for run in received.runs]) / count
         return received
 
     async def _by_places(self, most: int, lock_ms: int, bytes_most: int) -> Received:
         found = await self._client.call(
             calls.receive_places(self._keys, most=most, lock_ms=lock_ms, bytes_most=bytes_most, session=self._session)
         )
-        bodies = await asyncio.gather(*(self._client.call(calls.bodies(self._keys, place)) for place in found.places))
+        if len(found.places) == 1:  # as a rule; a task of its own would cost as much as the call
+            bodies = [await self._client.call(calls.bodies(self._keys, found.places[0]))]
+        else:
+            bodies = await asyncio.gather(
+                *(self._client.call(calls.bodies(self._keys, place)) for place in found.places)
+            )
         runs = [run for place, its in zip(found.places, bodies, strict=True) for run in _runs(place, its)]
         return Received(found.now_ms, found.locked_until_ms, found.ask_again_ms, runs)
 

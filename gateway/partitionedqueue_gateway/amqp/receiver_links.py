@@ -11,7 +11,7 @@ from partitionedqueue.model import amqp_message
 from partitionedqueue.model import limits as model_limits
 from partitionedqueue.model.amqp_message import Shown
 from partitionedqueue.model.errors import InvalidMessage, PartitionedQueueError
-from partitionedqueue.model.lock_token import LockToken
+from partitionedqueue.model.lock_token import LockToken, shown_as
 from partitionedqueue_gateway import limits
 from partitionedqueue_gateway.access.policies import Right
 from partitionedqueue_gateway.amqp import conditions, dispositions
@@ -30,6 +30,8 @@ from partitionedqueue_gateway.entities.taken import Taken
 
 _SETTLED: Final = 1  # the sender's settle mode: the client asked for messages that need no settling
 _SEQUENCE_BITS: Final = model_limits.SEQUENCE_BITS
+_made: Final = tuple.__new__
+"""A named tuple's own way to be made costs three times as much."""
 _log = logging.getLogger(__name__)
 
 
@@ -105,23 +107,19 @@ class ReceiverLink(Endpoint):
         self._peer.answer_soon()
 
     def _send(self, one: Taken) -> None:
-        partition, sequence, lock, deliveries, enqueued_time_ms, locked_until_ms, stored = one
-        token = LockToken(partition, sequence, lock ^ self._seal)
-        shown = Shown(
-            partition << _SEQUENCE_BITS | sequence,
-            enqueued_time_ms,
-            deliveries - 1,
-            locked_until_ms,
-            token.uuid_bytes if lock else b"",
-            0,
-            self._source,
-        )
+        """HOT."""
+        partition, sequence, lock, deliveries, enqueued_ms, locked_until_ms, stored = one
+        number = partition << _SEQUENCE_BITS | sequence
+        uuid_bytes, tag = shown_as(number, lock ^ self._seal)
+        if not lock:
+            uuid_bytes = b""
+        shown = _made(Shown, (number, enqueued_ms, deliveries - 1, locked_until_ms, uuid_bytes, 0, self._source))
         try:
             payload = amqp_message.write(stored, shown)
         except InvalidMessage:
-            _log.exception("message %d of '%s' cannot be shown to its receiver", shown.sequence_number, self.path)
+            _log.exception("message %d of '%s' cannot be shown to its receiver", number, self.path)
             return  # its lock expires, and its deliveries are counted: in the end it is dead-lettered
-        self.link.send(payload, token.tag, settled=self._deletes, context=LockToken(partition, sequence, lock))
+        self.link.send(payload, tag, settled=self._deletes, context=_made(LockToken, (partition, sequence, lock)))
 
     async def _drain(self) -> None:
         """Give what is ready now, then the rest of the credit back."""

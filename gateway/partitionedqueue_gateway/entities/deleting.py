@@ -8,6 +8,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Sequence
+from typing import Final
 
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.calls import Call
@@ -20,6 +21,8 @@ from partitionedqueue_gateway.entities.ranges import merged
 from partitionedqueue_gateway.entities.receiver import Receiver
 from partitionedqueue_gateway.entities.taken import Taken
 
+_made: Final = tuple.__new__
+"""A named tuple's own way to be made costs three times as much."""
 _log = logging.getLogger(__name__)
 
 
@@ -133,8 +136,14 @@ class DeletingFanIn(MessageFanIn):
 
 
 def _without(refused: Sequence[Settlement], messages: Sequence[Taken]) -> list[Taken]:
+    """As deleted ones, without those that were refused. HOT."""
+    if refused:
+        messages = [
+            one
+            for one in messages
+            if not any(lost.lock == one.lock and lost.first <= one.sequence <= lost.last for lost in refused)
+        ]
     return [
-        one._replace(lock=0, locked_until_ms=0)
-        for one in messages
-        if not any(lost.lock == one.lock and lost.first <= one.sequence <= lost.last for lost in refused)
+        _made(Taken, (partition, sequence, 0, deliveries, enqueued_ms, 0, stored))
+        for partition, sequence, _, deliveries, enqueued_ms, _, stored in messages
     ]

@@ -1,4 +1,5 @@
-"""Joining what is settled: alike in one turn of the loop goes to a partition in one call, as ranges.
+"""Joining what is settled: alike in one turn of the loop goes to a partition in one call, as ranges; and so does, then,
+what comes while that call is under way.
 
 A range is refused whole where one message of it is lost; it is tried again message by message, so that each one's
 outcome is its own.
@@ -35,6 +36,8 @@ class Settle(Protocol):
 
 Told: TypeAlias = Callable[[PartitionedQueueError | None], None]
 """Hears what became of a message: None, it was settled."""
+_Key: TypeAlias = tuple[int, Hashable, Session | None]
+"""What is settled alike: in a partition, in one of the four ways, in a session or none."""
 _Entry: TypeAlias = tuple[int, int, int, Told]
 """Lock and sequence number of a message, its place among the others, and who is told."""
 
@@ -60,13 +63,14 @@ class _Several:
 class _Join:
     """What is settled alike in one partition, and who is told."""
 
-    __slots__ = ("entries", "lock", "partition", "session", "settle")
+    __slots__ = ("entries", "lock", "partition", "session", "settle", "until_s")
 
-    def __init__(self, partition: int, settle: Settle, session: Session | None) -> None:
+    def __init__(self, partition: int, settle: Settle, session: Session | None, until_s: float) -> None:
         self.partition = partition
         self.settle = settle
         self.session = session
         self.lock = session.lock if session is not None else None
+        self.until_s = until_s  # so long a partition that is away is waited for
         self.entries: list[_Entry] = []
 
 
@@ -77,12 +81,15 @@ class Joiner:
         self._clients = brokers.clients
         self._background = background
         self._loop = asyncio.get_running_loop()
-        self._joins: dict[tuple[int, Hashable, Session | None], _Join] = {}
+        self._joins: dict[_Key, _Join] = {}
+        self._soon: list[_Key] = []  # those that go at the end of this turn
+        self._under_way: set[_Key] = set()
 
     def one(self, alike: Hashable, settle: Settle, token: LockToken, session: Session | None, told: Told) -> None:
         """Settle a message; `alike` is equal for what may be settled with it, by the same `settle`. HOT."""
         partition, sequence, lock = token
-        join = self._joins.get((partition, alike, session))
+        key = (partition, alike, session)
+        join = self._joins.get(key)
         if join is None:
             if partition >= len(self._clients):
                 self._loop.call_soon(told, LockLost(LOCK_LOST))
@@ -90,9 +97,11 @@ class Joiner:
             if session is not None and session.lost is not None:
                 self._loop.call_soon(told, session.lost)
                 return
-            if not self._joins:
-                self._loop.call_soon(self._settle_all)
-            join = self._joins[partition, alike, session] = _Join(partition, settle, session)
+            join = self._joins[key] = _Join(partition, settle, session, self._loop.time() + limits.SETTLE_S_MAX)
+            if key not in self._under_way:  # else it goes when that call is over, with what else has come by then
+                if not self._soon:
+                    self._loop.call_soon(self._begin_soon)
+                self._soon.append(key)
         join.entries.append((lock, sequence, len(join.entries), told))
 
     def several(
@@ -107,10 +116,33 @@ class Joiner:
             self.one(alike, settle, token, session, partial(waits.told, token))
         return done
 
-    def _settle_all(self) -> None:
-        joins, self._joins = self._joins, {}
-        for join in joins.values():
-            self._background.start(self._settle(join))
+    def _begin_soon(self) -> None:
+        soon, self._soon = self._soon, []
+        for key in soon:
+            self._begin(key)
+
+    def _begin(self, key: _Key) -> None:
+        join = self._joins.pop(key)
+        if join.session is None:  # in a session nothing waits: it may be let go right behind what was settled in it
+            self._under_way.add(key)
+        self._background.start(self._settle_in_turn(key, join))
+
+    async def _settle_in_turn(self, key: _Key, join: _Join) -> None:
+        try:
+            await self._settle(join)
+        except asyncio.CancelledError:  # this is the end
+            raise
+        except BaseException:
+            self._go_on(key)
+            raise
+        self._go_on(key)
+
+    def _go_on(self, key: _Key) -> None:
+        """What was asked for while a call was under way goes now."""
+        if key in self._under_way:
+            self._under_way.remove(key)
+            if key in self._joins:
+                self._begin(key)
 
     async def _settle(self, join: _Join) -> None:
         entries = join.entries
@@ -135,7 +167,7 @@ class Joiner:
         """
         error: PartitionedQueueError | None = None
         try:
-            places, unsure = await self._carried(join.partition, join.settle(ranges, session=join.lock))
+            places, unsure = await self._carried(join, join.settle(ranges, session=join.lock))
             if unsure:  # by the first try, or because the lock had run out
                 error = BrokerUnavailable("whether the message was settled cannot be told", outcome_unknown=True)
         except SessionLockLost as lost:
@@ -157,19 +189,18 @@ class Joiner:
         _tell(entries[after : starts[-1]], None)
         return again
 
-    async def _carried(self, partition: int, call: Call[list[int]]) -> tuple[list[int], bool]:
+    async def _carried(self, join: _Join, call: Call[list[int]]) -> tuple[list[int], bool]:
         """Carry a call, again where its outcome is unknown: what was settled the first time is refused then.
 
         Gives what was refused, and whether an earlier try may have settled it.
         """
-        client, unsure, delay_s = self._clients[partition], False, core_limits.RECONNECT_DELAY_S_MIN
-        until_s = self._loop.time() + limits.SETTLE_S_MAX
+        client, unsure, delay_s = self._clients[join.partition], False, core_limits.RECONNECT_DELAY_S_MIN
         while True:
             try:
                 return await client.call(call), unsure
             except BrokerUnavailable as error:
                 unsure = unsure or error.outcome_unknown
-                if self._loop.time() + delay_s > until_s:
+                if self._loop.time() + delay_s > join.until_s:
                     raise
             await asyncio.sleep(delay_s)
             delay_s = min(delay_s * 2, core_limits.RECONNECT_DELAY_S_MAX)
