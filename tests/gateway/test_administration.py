@@ -178,8 +178,21 @@ def test_what_may_not_change_of_a_queue_does_not(gateway: Gateway) -> None:
 def test_names_that_are_taken_or_none_are_refused(gateway: Gateway) -> None:
     taken = put(gateway, "/LETTERS", entry())
     assert (taken.status, "SubCode=40900. Conflict." in taken.body) == (409, True)
-    for path in ("/-a", "/a-", "/a%20b", "/a//-b", "/gr%C3%B6sse", f"/{'a' * 261}", "/letters/$DeadLetterQueue"):
+    for path in (
+        "/-a",
+        "/a-",
+        "/a%20b",
+        "/a//-b",
+        "/gr%C3%B6sse",
+        f"/{'a' * 261}",
+        "/letters/$DeadLetterQueue",
+        "/letters/$management",
+    ):
         assert put(gateway, path, entry()).status == 400, path
+    for path in ("/letters/$management", "/letters/$cbs", "/letters/$DeadLetterQueue"):
+        assert put(gateway, path, entry()).status == 400
+        assert ask(gateway.port, "DELETE", path).status == 404
+        assert ask(gateway.port, "GET", path).titles == []
     assert put(gateway, "/t/Subscriptions/s", entry()).status == 400
     for kind in ("TopicDescription", "SubscriptionDescription", "RuleDescription"):
         later = put(gateway, "/t", entry(kind))
@@ -221,13 +234,16 @@ def test_only_who_may_manage_may_administer(tmp_path: Path, brokers: list[Broker
     with running(tmp_path, PQ_GATEWAY_ANONYMOUS="false", **folders) as gateway:
         gateway.wait_ready()
 
-        def status(method: str, path: str, who: str | None, *, key: str = KEY, lasts_s: float = 60) -> int:
+        def answered(method: str, path: str, who: str | None, *, key: str = KEY, lasts_s: float = 60) -> Answer:
             resource = f"https://127.0.0.1:{gateway.port}"
             token = who and sas_token(resource, expires_s=time.time() + lasts_s, name=who, key=key)
             body = entry(values={"MaxDeliveryCount": 3}) if method == "PUT" else None
             answer = ask(gateway.port, method, path, body, token=token, If_Match="*")
             assert answer.status != 401 or "SubCode=401" in answer.body
-            return answer.status
+            return answer
+
+        def status(method: str, path: str, who: str | None, *, key: str = KEY, lasts_s: float = 60) -> int:
+            return answered(method, path, who, key=key, lasts_s=lasts_s).status
 
         everything = [("GET", "/letters"), ("PUT", "/letters"), ("DELETE", "/letters"), ("GET", "/$Resources/queues")]
         for method, path in [*everything, ("GET", "/$namespaceinfo"), ("GET", "/nowhere")]:
@@ -245,5 +261,9 @@ def test_only_who_may_manage_may_administer(tmp_path: Path, brokers: list[Broker
         assert status("GET", "/letters", "owner") == 200
         assert status("GET", "/parcels", "owner") == 401
         assert status("GET", "/$Resources/queues", "owner") == 401
+        for other in ("/letters%252F$1x://h/parcels", "/letters/$1x:%2F%2Fh/parcels", "/x://letters/parcels"):
+            for method in ("GET", "PUT", "DELETE"):
+                found = answered(method, other, "owner")
+                assert found.status in {400, 401, 404} or found.titles == []
         assert status("GET", "/team-b/own", "team") == 200
         assert status("GET", "/health", None) == 200

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 Scope: TypeAlias = tuple[str, ...]
 EVERYTHING: Final[Scope] = ()
-_AUTHORITY: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*", re.IGNORECASE)
+_AUTHORITY: Final = re.compile(r"\A[a-z][a-z0-9+.-]*://[^/]*", re.IGNORECASE)
 
 
 def scope_of(text: str, default_namespace: str) -> Scope:

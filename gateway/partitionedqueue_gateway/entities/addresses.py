@@ -63,7 +63,12 @@ def parse_node(text: str) -> NodeAddress:
 
     Names are lower-case in Kubernetes, and compare without regard to case in Service Bus: they become lower-case.
     """
-    parts = [part for part in unquote(_without_host(text)).lower().split("/") if part]
+    return parse_path(unquote(_without_host(text)))
+
+
+def parse_path(text: str) -> NodeAddress:
+    """Read a path that stands for itself, as HTTP's do once they are decoded: nothing is taken off or decoded again."""
+    parts = [part for part in text.lower().split("/") if part]
     node = Node.ENTITY
     if parts and parts[-1] in {Node.MANAGEMENT, Node.CBS}:
         node = Node(parts.pop())

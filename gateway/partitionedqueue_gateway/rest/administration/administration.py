@@ -4,20 +4,18 @@ import operator
 import time
 from collections.abc import Callable, Sequence
 from typing import Final
-from urllib.parse import unquote
 
 from aiohttp import web
 
-from partitionedqueue.model.entity_name import is_entity_name, object_name
 from partitionedqueue_gateway import limits
 from partitionedqueue_gateway.access.access import Claims
 from partitionedqueue_gateway.access.failures import InvalidAudience, Unauthorized
 from partitionedqueue_gateway.access.policies import Right
-from partitionedqueue_gateway.entities.addresses import SubQueue, parse
 from partitionedqueue_gateway.entities.failures import EntityNotFound
-from partitionedqueue_gateway.entities.queue import Queue, QueueName
+from partitionedqueue_gateway.entities.queue import Queue
 from partitionedqueue_gateway.entities.totals import Standings
 from partitionedqueue_gateway.rest.administration import atom, shown
+from partitionedqueue_gateway.rest.administration.asked import Asked
 from partitionedqueue_gateway.rest.administration.queue_properties import QUEUE
 from partitionedqueue_gateway.rest.administration.queues import Queues
 from partitionedqueue_gateway.rest.authorization import Authorization
@@ -94,8 +92,8 @@ class Administration:
 
     async def get(self, request: web.Request) -> web.Response:
         """One queue; where there is none, an empty feed, which SDKs take for that."""
-        path = self._demanded(request)
-        queue = await self._queues.find(self._name_of(path)) if self._may_be_queue(path) else None
+        asked = self._asked(request)
+        queue = await self._queues.find(asked.name) if asked.may_be_queue else None
         if queue is None:
             address = f"https://{request.host}{request.path}"
             return _answer(atom.feed(atom.MISSING_TITLE, address, shown.NEVER, (), request.host), _FEED)
@@ -103,26 +101,25 @@ class Administration:
 
     async def put(self, request: web.Request) -> web.Response:
         """A new queue; with `If-Match: *` one that there is already, changed."""
-        path = self._demanded(request)
+        asked = self._asked(request)
         given = atom.read(await self._body(request))
         if given.kind != QUEUE:
             raise NotSupported(f"A {given.kind} is not served yet: there are queues, but no topics and subscriptions.")
-        if not self._may_be_queue(path):
+        if not asked.may_be_queue:
             raise InvalidRequest(
-                f"'{path}' cannot name a queue: use letters, digits, '.', '-', '_' and '/', "
+                f"'{asked.path}' cannot name a queue: use letters, digits, '.', '-', '_' and '/', "
                 "with a letter or a digit first and last, and at most 260 of them."
             )
         if "If-Match" in request.headers:
-            return await self._shown(await self._queues.change(self._name_of(path), given), request.host, 200)
-        queue = await self._queues.create(self._name_of(path), _title(path), given)
-        return await self._shown(queue, request.host, 201)
+            return await self._shown(await self._queues.change(asked.name, given), request.host, 200)
+        return await self._shown(await self._queues.create(asked.name, asked.title, given), request.host, 201)
 
     async def delete(self, request: web.Request) -> web.Response:
         """A queue and what it holds go at once, as on Azure."""
-        path = self._demanded(request)
-        if not self._may_be_queue(path):
-            raise EntityNotFound(path)
-        await self._queues.delete(self._name_of(path), path)
+        asked = self._asked(request)
+        if not asked.may_be_queue:
+            raise EntityNotFound(asked.path)
+        await self._queues.delete(asked.name, asked.path)
         return web.Response()
 
     async def _body(self, request: web.Request) -> bytes:
@@ -137,10 +134,11 @@ class Administration:
         entry = shown.queue_entry(queue, report, self._default_namespace, host)
         return _answer(atom.entry(entry, host), _ENTRY, status)
 
-    def _demanded(self, request: web.Request) -> str:
-        path = request.match_info["path"]
-        self._authorization.demand(request, Right.MANAGE, path)
-        return path
+    def _asked(self, request: web.Request) -> Asked:
+        """The entity that a request is about, for somebody who may manage that very one."""
+        asked = Asked.of(request.match_info["path"], self._default_namespace)
+        self._authorization.demand(request, Right.MANAGE, asked.path)
+        return asked
 
     def _demand_namespace(self, request: web.Request) -> Callable[[str], bool]:
         """Which paths the bearer may manage. Who manages one namespace only may ask too, and sees that one's queues."""
@@ -162,21 +160,6 @@ class Administration:
         named = [(shown.path_of(queue, self._default_namespace), queue) for queue in self._queues.all()]
         allowed = [(path.lower(), queue) for path, queue in named if may_manage(path)]
         return [queue for _, queue in sorted(allowed, key=operator.itemgetter(0))]
-
-    def _name_of(self, path: str) -> QueueName:
-        address = parse(path)
-        return QueueName(address.namespace or self._default_namespace, object_name(address.name))
-
-    def _may_be_queue(self, path: str) -> bool:
-        address = parse(path)
-        inside = address.sub_queue is not SubQueue.NONE or (not address.namespace and "/" in address.name)
-        return is_entity_name(address.name) and not inside
-
-
-def _title(path: str) -> str:
-    """A queue's name as it was written, without a namespace before it."""
-    parts = [part for part in unquote(path).split("/") if part]
-    return "/".join(parts[1:] if parse(path).namespace else parts)
 
 
 def _number(request: web.Request, name: str, otherwise: int, most: int) -> int:

@@ -29,6 +29,7 @@ SEGMENTS = st.sampled_from((*NAMES, *NODES))
         ("team-a/subscriptions", ("team-a", "subscriptions")),
         ("team-a/subscriptions/$management", ("team-a", "subscriptions", "$management")),
         ("https%3a", ("default", "https:")),
+        ("orders/$1x://h/victim", ("default", "orders", "$1x:", "h", "victim")),
     ],
 )
 def test_a_path_is_read_in_any_dress(text: str, scope: Scope) -> None:
