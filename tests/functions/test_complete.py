@@ -12,6 +12,7 @@ from harness.deliveries import (
     send,
     send_one,
     settlements,
+    stored,
 )
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
@@ -156,3 +157,32 @@ def test_a_session_does_not_complete_what_another_one_holds(broker: BlockingBrok
     received = receive(broker, keys, session=s)
     assert broker.call(calls.complete(keys, settlements(received), session=t)) == [0]
     assert broker.call(calls.complete(keys, settlements(received), session=s)) == []
+
+
+@pytest.mark.parametrize(("count", "body_bytes"), [(600, 10), (300, 40_000)])
+def test_a_run_alone_leaves_what_it_leaves_among_others(
+    broker: BlockingBroker, keys: QueueKeys, clock: Clock, count: int, body_bytes: int
+) -> None:
+    """A whole run that is all of a call is completed a shorter way, which leaves tidying to others: 40 kB need it."""
+    among_others = QueueKeys("hotels")
+    nobodys = Settlement(9_999, 1, 1)
+    for queue in (keys, among_others):
+        for start in range(0, count, 100):
+            broker.call(calls.send(queue, [stored(b"%d" % start + b"x" * body_bytes)] * 100))
+    for most in (1, 7, 8, 9, 16, 30, 3, 90):
+        clock.advance(most)
+        held = [settlements(receive(broker, keys, most)) for _ in range(4)]
+        assert held == [settlements(receive(broker, among_others, most)) for _ in range(4)]
+        runs = [one for its in held for one in its]
+        for one in runs[most % 2 :]:  # where one stays its segment does, too
+            assert broker.call(calls.complete(keys, [one])) == []
+        assert broker.call(calls.complete(keys, runs[-1:])) == [0]
+        for one in runs[most % 2 :]:
+            assert broker.call(calls.complete(among_others, [one, nobodys])) == [1]
+        left, expected = broker.raw(("HGETALL", keys.state), ("HGETALL", among_others.state))
+        assert pairs(left) == pairs(expected)
+        assert broker.call(calls.totals(keys)) == broker.call(calls.totals(among_others))
+
+
+def pairs(flat: list[bytes]) -> dict[bytes, bytes]:
+    return dict(zip(flat[::2], flat[1::2], strict=True))

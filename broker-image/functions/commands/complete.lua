@@ -8,10 +8,12 @@ command('pq_complete', function(queue, argv)
   local now = now_ms()
   local s, its = begin_settling(queue, argv, now, 3)
   if not s then return its end
-  local refused = {}
+  local refused, at_once = {}, #argv == 5
   for i = 3, #argv, 3 do
     local id, first, last = argv[i], argv[i + 1], argv[i + 2]
-    if not complete_plain(s, now, id, first, last, its) then
+    local done = complete_plain(s, now, id, first, last, its, at_once)
+    if done == 'written' then return EMPTY end
+    if not done then
       local run = locked_run(s, now, id, first, last, its)
       if run then complete(s, run, first, last) else refused[#refused + 1] = (i - 3) / 3 end
     end

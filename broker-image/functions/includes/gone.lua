@@ -3,6 +3,7 @@
 
 GONE = '<I6I2I6'
 local GONE_SIZE = 14
+local BELOW = { [0] = 1, 2, 4, 8, 16, 32, 64, 128, 256 } -- powers of 2
 
 -- ---- sets of messages within one segment or run: one bit each, bit 0 first, lowest bit of a byte first
 
@@ -54,16 +55,20 @@ local NONE_GONE -- the record of a segment from which nothing has gone
 
 -- The same record with messages from..to of the segment gone, too.
 local function gone_with(record, from, to, bytes, count, blanked)
-  local at = (from - from % 8) / 8 + GONE_SIZE + 1
-  if to - to % 8 == from - from % 8 then
+  local low, high = from % 8, to % 8
+  local at, till = (from - low) / 8 + GONE_SIZE + 1, (to - high) / 8 + GONE_SIZE + 1
+  if at == till then
     return pack(GONE, bytes, count, blanked) .. sub(record, GONE_SIZE + 1, at - 1)
-      .. char(bit.bor(byte(record, at), 2 ^ (to % 8 + 1) - 2 ^ (from % 8))) .. sub(record, at + 1)
+      .. char(bit.bor(byte(record, at), BELOW[high + 1] - BELOW[low])) .. sub(record, at + 1)
   end
-  return pack(GONE, bytes, count, blanked) .. change_bits(sub(record, GONE_SIZE + 1), from, to, true)
+  return pack(GONE, bytes, count, blanked) .. sub(record, GONE_SIZE + 1, at - 1)
+    .. char(bit.bor(byte(record, at), 256 - BELOW[low])) .. rep('\255', till - at - 1)
+    .. char(bit.bor(byte(record, till), BELOW[high + 1] - 1)) .. sub(record, till + 1)
 end
 
--- Takes messages first..last (of one segment, all of them still there, `bytes` in all) out for ever.
-function remove(s, segment, first, last, bytes)
+-- Takes messages first..last (of one segment, all of them still there, `bytes` in all) out for ever. Returns the field that
+-- says so and what is to be put there, nil where the whole segment has gone.
+function mark_gone(s, segment, first, last, bytes)
   local names, count = names_of(s.queue, segment), last - first + 1
   local field = names.gone
   local record = get(s, field)
@@ -82,11 +87,16 @@ function remove(s, segment, first, last, bytes)
     end
     call('ZREM', s.queue .. ':segments', segment)
     if count_gone > 0 then drop(s, field) end
-    return
+    return nil
   end
   s.waste, s.dead = s.waste + bytes, s.dead + count
   local base = segment * SEGMENT + 1
-  put(s, field, gone_with(record, first - base, last - base, bytes_gone + bytes, count_gone + count, blanked))
+  return field, gone_with(record, first - base, last - base, bytes_gone + bytes, count_gone + count, blanked)
+end
+
+function remove(s, segment, first, last, bytes)
+  local field, gone = mark_gone(s, segment, first, last, bytes)
+  if field then put(s, field, gone) end
 end
 
 -- Puts another body in a message's place.
@@ -114,8 +124,12 @@ local function blank(s, segment)
   put(s, names_of(s.queue, segment).gone, pack(GONE, bytes, count, bytes) .. bits)
 end
 
+function is_tidy(s)
+  return s.waste <= WASTE_ALLOWED or s.waste <= s.bytes / 4
+end
+
 function tidy(s)
-  if s.waste <= max(WASTE_ALLOWED, s.bytes / 4) then return end
+  if is_tidy(s) then return end
   local segments = call('ZRANGE', s.queue .. ':segments', text(s.tidied), '+inf', 'BYSCORE', 'LIMIT', 0, SEGMENTS_LOOKED_AT)
   s.tidied = 0
   for i = 1, #segments do

@@ -151,15 +151,14 @@ local SETTLEMENTS_MOST = 1000 -- also limits.SETTLEMENTS_MAX: Redis does not rol
 -- Refuses what is no list of triples before anything is done; their first and last are numbers afterwards.
 function bad_triples(argv, from, to)
   local n = to - from + 1
-  if n % 3 ~= 0 or n > 3 * SETTLEMENTS_MOST then
-    return refusal('BADCALL', 'settlements are up to ' .. SETTLEMENTS_MOST .. ' triples of run, first and last')
-  end
   if n == 3 then -- one, as most are
     local run, first, last = tonumber(argv[from]), tonumber(argv[from + 1]), tonumber(argv[to])
-    if run and first and last and run % 1 == 0 and first % 1 == 0 and last % 1 == 0 then
+    if run and first and last and run % 1 + first % 1 + last % 1 == 0 then
       argv[from + 1], argv[to] = first, last
       return nil
     end
+  elseif n % 3 ~= 0 or n > 3 * SETTLEMENTS_MOST then
+    return refusal('BADCALL', 'settlements are up to ' .. SETTLEMENTS_MOST .. ' triples of run, first and last')
   end
   local before, number
   for i = from, to do

@@ -39,8 +39,9 @@ function put_run(s, run)
 end
 
 -- Completes all of a run, where it is as plain as most are and its receiver holds it, without making a table of it: true, or
--- false and nothing has been done; locked_run and complete know all cases.
-function complete_plain(s, now, id, first, last, its)
+-- false and nothing has been done; locked_run and complete know all cases. `at_once`: it is all that the command does, and is
+-- written here, too, where that is possible; where it was, 'written' is returned.
+function complete_plain(s, now, id, first, last, its, at_once)
   local name, count = 'r' .. id, last - first + 1
   local record = get(s, name)
   if not record or #record > RUN_SIZE then return false end
@@ -51,9 +52,11 @@ function complete_plain(s, now, id, first, last, its)
   elseif kinds ~= 0 or until_ms <= now then
     return false
   end
-  drop(s, name)
   s.runs, s.locked = s.runs - 1, s.locked - count
-  remove(s, segment_of(first), first, last, bytes)
+  local field, gone = mark_gone(s, segment_of(first), first, last, bytes)
+  if at_once and gone and not its and write_settled(s, name, field, gone) then return 'written' end
+  drop(s, name)
+  if gone then put(s, field, gone) end
   return true
 end
 

@@ -34,22 +34,20 @@ end
 
 local function begin_with(s)
   if s.rarely and not s.rare_changed then forget_rare(s) end
-  s.was_ready, s.was_due = s.messages - s.locked - s.claimed - s.deferred - s.scheduled, s.due
   s.work, s.subs, s.its_sessions, s.more, s.rare_changed = 0, false, false, false, false
 end
 
 -- The kept state, where it is this queue's and fits; nil where it must be loaded.
 function kept_state(queue)
   local s = KEPT
-  if s.queue ~= queue or not s.intact or s.taken then return nil end
-  local packed = call('HGET', queue, 'c')
-  local fits = packed == s.intact
+  local intact = s.intact
+  if not intact or s.queue ~= queue or s.taken then return nil end
   s.intact = false -- until it is written
-  if not fits then return nil end
-  s.taken, s.packed = true, packed
-  s.uses = s.uses + 1
-  if next(s.changed) or s.uses == COMMANDS_KEPT then -- what a command put after it had saved is not what is stored
-    s.changed, s.value, s.known, s.times, s.uses, s.rare_changed = {}, {}, {}, {}, 0, false
+  if call('HGET', queue, 'c') ~= intact then return nil end
+  local uses = s.uses + 1
+  s.taken, s.packed, s.uses = true, intact, uses
+  if uses == COMMANDS_KEPT or s.changes > 0 then -- what a command put after it had saved is not what is stored
+    s.changed, s.value, s.known, s.times, s.changes, s.uses, s.rare_changed = {}, {}, {}, {}, 0, 0, false
   end
   begin_with(s)
   return s
@@ -79,10 +77,11 @@ function load_state(queue, one, two, three)
   if byte(packed) ~= LAYOUT_VERSION then too_new(packed) end
   unpack_counters(s, packed)
   s.queue, s.root, s.packed, s.config = queue, root_of(queue), packed, config_of(values[2])
-  s.changed, s.known, s.times, s.uses = {}, {}, {}, 0
+  s.changed, s.known, s.times, s.uses, s.changes = {}, {}, {}, 0, 0
   s.value = { [one or 0] = values[3], [two or 1] = values[4], [three or 2] = values[5] }
   s.rare_changed = false
   begin_with(s)
+  s.was_ready, s.was_due = ready(s), s.due
   return s
 end
 
@@ -96,14 +95,21 @@ function get(s, name)
   return value
 end
 
+-- Those that settle many change the same few fields in turn: each need not be noted every time. Twice does no harm.
+local function note_change(s, name)
+  local changed, n = s.changed, s.changes
+  if changed[n] == name or changed[n - 1] == name then return end
+  s.changes, changed[n + 1] = n + 1, name
+end
+
 function put(s, name, value)
   s.value[name] = value
-  s.changed[name] = true
+  note_change(s, name)
 end
 
 function drop(s, name)
   s.value[name] = false
-  s.changed[name] = true
+  note_change(s, name)
 end
 
 -- Messages that a receiver could have now.
@@ -145,13 +151,14 @@ end
 -- ---- writing
 
 function write_fields(s)
-  put_rare(s)
+  if s.rarely then put_rare(s) end
   local fields, n, dead, deads = s.fields, 0, nil, nil
   local queue, packed, value, changed = s.queue, packed_counters(s), s.value, s.changed
   if packed ~= s.packed then
     fields[1], fields[2], n = 'c', packed, 2
   end
-  for name in next, changed do
+  for i = 1, s.changes do
+    local name = changed[i]
     local written = value[name]
     if written then
       fields[n + 1], fields[n + 2] = name, written
@@ -164,8 +171,8 @@ function write_fields(s)
       end
       dead = name
     end
-    changed[name] = nil
   end
+  s.changes = 0
   if n == 2 then
     call('HSET', queue, fields[1], fields[2])
   elseif n == 4 then
@@ -180,6 +187,15 @@ function write_fields(s)
   end
   s.packed, s.intact = packed, packed
   if s ~= KEPT and queue == KEPT.queue then KEPT.intact = false end
+end
+
+-- Whoever waits is told: something is ready where nothing was, or something falls due sooner than was known.
+local function tell(s)
+  local now_ready, due = s.messages - s.locked - s.claimed - s.deferred - s.scheduled, s.due
+  if (s.was_ready <= 0 and now_ready > 0 and not s.config.has_sessions) or due < s.was_due then
+    call('PUBLISH', s.queue .. ':wake', '')
+  end
+  s.was_ready, s.was_due = now_ready, due
 end
 
 -- Writes a queue and its sub-queues; returns by how much their bytes and their charge have grown.
@@ -199,11 +215,20 @@ local function write(s)
   end
   if s.its_sessions then finish_sessions(s) end
   write_fields(s)
-  -- Whoever waits is told: something is ready where nothing was, or something falls due sooner than was known.
-  if (ready(s) > 0 and s.was_ready <= 0 and not s.config.has_sessions) or s.due < s.was_due then
-    call('PUBLISH', s.queue .. ':wake', '')
-  end
+  tell(s)
   return sub_bytes + s.bytes - bytes, sub_charge + the_charge(s) - charged
+end
+
+-- Ends a command that has put one field, dropped another, changed counters, and made nothing ready or due: as tidy and save
+-- would, in a third of the time. False, and nothing has been done, where there is more to it.
+function write_settled(s, dropped, field, value)
+  if s.changes > 0 or s.rarely or s.subs or s.its_sessions or s.root ~= s.queue or not is_tidy(s) then return false end
+  local queue, values, packed = s.queue, s.value, packed_counters(s)
+  call('HSET', queue, 'c', packed, field, value)
+  call('HDEL', queue, dropped)
+  values[field], values[dropped] = value, nil
+  s.packed, s.intact = packed, packed
+  return true
 end
 
 -- Ends a command that may have changed something.
@@ -212,9 +237,7 @@ function save(s)
   if root == s.queue and not s.subs then
     if s.its_sessions then finish_sessions(s) end
     write_fields(s)
-    if (s.was_ready <= 0 and ready(s) > 0 and not s.config.has_sessions) or s.due < s.was_due then
-      call('PUBLISH', s.queue .. ':wake', '')
-    end
+    tell(s)
     return
   end
   local bytes, charge = write(s)
