@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 SECONDS_BETWEEN_SAMPLES = 0.2
 SECONDS_BETWEEN_LINES = 1.0
+SECONDS_OF_SILENCE_MAX = 10.0  # where nothing changes, as while Spark is on its first batch
 
 
 class Sample(NamedTuple):
@@ -50,7 +51,9 @@ class Progress:
             await asyncio.sleep(SECONDS_BETWEEN_SAMPLES)
             now = self._sample()
             news = (now.acknowledged, now.consumed) != (self._shown.acknowledged, self._shown.consumed)
-            if now.at_s - self._shown.at_s >= SECONDS_BETWEEN_LINES and (news or sys.stdout.isatty()):
+            since_s = now.at_s - self._shown.at_s
+            restless = news or sys.stdout.isatty() or since_s >= SECONDS_OF_SILENCE_MAX
+            if since_s >= SECONDS_BETWEEN_LINES and restless:
                 self.show_now()
 
     def _sample(self) -> Sample:

@@ -155,7 +155,7 @@ def _add_send(command: argparse.ArgumentParser) -> None:
 
 def _add_receive(command: argparse.ArgumentParser) -> None:
     _add_entity(command)
-    command.add_argument("-n", "--number", type=_count, default=1, help="messages at most (default 1)")
+    command.add_argument("-n", "--number", "--count", type=_count, default=1, help="messages at most (default 1)")
     whose = command.add_mutually_exclusive_group()
     whose.add_argument("--session", metavar="ID", help="of this session")
     whose.add_argument("--next-session", action="store_true", help="of a session that has some and that nobody holds")
@@ -169,7 +169,7 @@ def _add_receive(command: argparse.ArgumentParser) -> None:
 
 def _add_peek(command: argparse.ArgumentParser) -> None:
     _add_entity(command)
-    command.add_argument("-n", "--number", type=_count, default=10, help="messages at most (default 10)")
+    command.add_argument("-n", "--number", "--count", type=_count, default=10, help="messages at most (default 10)")
     command.add_argument("--session", metavar="ID", help="of this session")
     command.add_argument(
         "--from", dest="start", type=_count, metavar="SEQ", help="from this sequence number on, partition by partition"

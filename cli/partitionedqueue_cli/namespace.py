@@ -108,7 +108,10 @@ class Namespace:
         record = self.queues.get(name)
         if record is None or not record.up:
             running = ", ".join(sorted(name for name, queue in self.queues.items() if queue.up)) or "none"
-            raise NoSuchQueue(f"no queue {name} is running in {self.folder}; running: {running}")
+            twin = next(
+                (f"; it is called {one}" for one in self.queues if one != name and one.lower() == name.lower()), ""
+            )
+            raise NoSuchQueue(f"no queue {name} is running in {self.folder}{twin}; running: {running}")
         return record
 
     def adopt(self, manifests: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -74,8 +74,9 @@ async def _supervise(supervisor: Supervisor, new: list[str]) -> int:
         for name, queue in queues.items():
             ports = sorted(broker.port for broker in queue.brokers)
             partitions = f"{len(ports)} {'partition' if len(ports) == 1 else 'partitions'}"
+            listening = f"ports {ports[0]} to {ports[-1]}" if len(ports) > 1 else f"port {ports[0]}"
             _say(
-                f"Ready: queue {name}, {partitions} on {namespace.LOOPBACK} (ports {ports[0]} to {ports[-1]}), "
+                f"Ready: queue {name}, {partitions} on {namespace.LOOPBACK} ({listening}), "
                 f"after {time.monotonic() - began:.1f} s"
             )
         if record.gateway.pid:

@@ -40,11 +40,14 @@ async def _send(arguments: argparse.Namespace, queue: QueueRecord) -> int:
         requires_session=spec.requires_session,
     )
     work = _Work(sender, detects=detects)
+    messages = _messages(arguments)
+    if spec.requires_session:
+        messages = map(_of_a_session, messages)
     try:
         if arguments.batch:
-            await work.send(list(itertools.islice(_messages(arguments), model_limits.SEND_BATCH_MESSAGES_MAX + 1)))
+            await work.send(list(itertools.islice(messages, model_limits.SEND_BATCH_MESSAGES_MAX + 1)))
         else:
-            await work.send_each(_messages(arguments))
+            await work.send_each(messages)
     except BrokerUnavailable as error:
         stored = f"; {work.stored} before it were stored" if work.stored else ""
         unsure = "; it may have been stored" if error.outcome_unknown else ""
@@ -120,6 +123,15 @@ def _messages(arguments: argparse.Namespace) -> Iterator[Message]:
             yield from read(_bounded(file), common)
     except OSError as error:
         raise FileUnreadable(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _of_a_session(message: Message) -> Message:
+    """The same message, if it can go to a queue with sessions."""
+    if message.session_id is None:
+        raise InvalidMessage(
+            "the queue has sessions, and the message is of none: give --session-id, or session_id in each JSON line"
+        )
+    return message
 
 
 def _bounded(file: Any) -> Iterator[bytes]:

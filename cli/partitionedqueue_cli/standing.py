@@ -72,6 +72,10 @@ def status(arguments: argparse.Namespace) -> int:
         print(json.dumps([one.as_json() for one in standings], indent=1))
     else:
         _print(standings, each_partition=arguments.partitions)
+        if asleep := sorted(name for name, queue in record.queues.items() if not queue.up):
+            print(
+                f"Not up, their data stays in {record.folder}: {', '.join(asleep)} (pq up with their file starts them)"
+            )
         if record.gateway.port:
             where = f"{namespace.LOOPBACK}:{record.gateway.port}"
             print(f"The gateway on {where} {'serves' if gateway_serves else 'does not answer'}")

@@ -142,6 +142,7 @@ def test_a_queue_or_a_namespace_that_is_not_there(pq: Pq, small: Path) -> None:
     assert not pq.data.exists()
     pq.up(small)
     refused(pq("send", "lettres", "--body", "x"), "no queue lettres is running", "running: letters")
+    refused(pq("send", "Letters", "--body", "x"), "no queue Letters is running", "it is called letters")
     refused(pq("peek", "letters", "--from", str(5 << 48 | 1)), "partition 5")
 
 

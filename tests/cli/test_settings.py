@@ -45,9 +45,13 @@ def test_sessions_are_asked_for_where_there_are_some_and_only_there(
 ) -> None:
     pq.up(with_sessions)
     assert "has sessions: name one (--session ID), or take the next (--next-session)" in pq("receive", "letters").stderr
-    assert pq("send", "letters", "--body", "without").returncode == 1
+    without = pq("send", "letters", "--body", "without")
+    assert (without.returncode, without.stdout) == (2, "")
+    assert "the queue has sessions, and the message is of none: give --session-id, or" in without.stderr
     assert pq.status()["messages"] == 0
-    assert pq("receive", "letters", "--dead-letters").returncode == 0, "a dead-letter queue is read without sessions"
+    assert pq("receive", "letters", "--dead-letters", "--count", "2").returncode == 0, (
+        "a dead-letter queue is read without sessions"
+    )
     pq.done("down")
     (tmp_path / "other").mkdir()
     other = Pq(tmp_path / "other")
@@ -61,6 +65,7 @@ def test_sessions_are_asked_for_where_there_are_some_and_only_there(
 @pytest.mark.parametrize("sessions", [True, False])
 def test_what_up_says_to_try_works(pq: Pq, tmp_path: Path, sessions: bool) -> None:
     pq.up(write(tmp_path / "one.yaml", manifest(partitioned=False, requiresSession=sessions)))
+    assert "1 partition on 127.0.0.1 (port " in pq.said.read_text()
     [said] = [line for line in pq.said.read_text().splitlines() if line.startswith("Try: ")]
     said_and_done = [pq.done(*words.split()[1:]) for words in said.removeprefix("Try: ").split("; ")]
     assert said_and_done[0] == "Sent 1 message to queue letters\n"
@@ -128,3 +133,11 @@ def test_only_what_is_not_acted_upon_is_said_to_be_so(pq: Pq, tmp_path: Path) ->
         )
     )
     assert "this version keeps, but does not act on: autoDeleteOnIdle\n" in pq.said.read_text()
+
+
+def test_status_tells_of_queues_of_the_folder_that_are_not_up(pq: Pq, tmp_path: Path) -> None:
+    pq.up(write(tmp_path / "parcels.yaml", manifest("parcels", partitioned=False)))
+    assert "Not up" not in pq.done("status")
+    pq.done("down")
+    pq.up(write(tmp_path / "letters.yaml", manifest(partitioned=False)))
+    assert f"Not up, their data stays in {pq.data}: parcels (pq up with their file starts them)\n" in pq.done("status")
