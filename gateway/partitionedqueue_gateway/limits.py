@@ -107,7 +107,7 @@ BATCH_BODY_FACTOR: Final = 2
 """A batch's JSON may be so many times as long as what may be in it: base64 and escapes."""
 
 BODIES_BYTES_MAX: Final = 128 << 20
-"""Of all bodies that are being read: 500 of the largest; further requests are answered 503."""
+"""Of all bodies that are being read or stored: 500 of the largest; further requests are answered 503."""
 
 HTTP_TIMEOUT_S_DEFAULT: Final = 60.0
 """For a message to come, or to be stored, where a request names no time: Azure's."""

@@ -16,7 +16,7 @@ from harness.redis_servers import Broker
 from harness.rest_door import BATCH, Caller, answering
 from partitionedqueue_gateway.rest.data_plane.broker_properties import NAMES
 
-EXAMPLES = 120
+EXAMPLES = 80
 SECONDS = 20
 JSON: Any = some.recursive(
     some.none() | some.booleans() | some.integers() | some.floats() | some.text(max_size=40),

@@ -20,7 +20,7 @@ from harness.gateway_process import Gateway
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_headers_conformance]
 ENTITIES = ["letters", "letters/$DeadLetterQueue", "nowhere", "LETTERS", "default/letters"]
 OPERATIONS = ["send", "peekLock", "receiveAndDelete", "complete", "abandon", "renewLock"]
-EXAMPLES = 20
+EXAMPLES = 15
 SECONDS = 10
 
 

@@ -1,5 +1,6 @@
 """Sending over HTTP: what an AMQP receiver has of it, what comes back over HTTP, and what is stored all or none."""
 
+import asyncio
 import base64
 from contextlib import closing
 from typing import Any
@@ -12,6 +13,7 @@ from harness.entities_in_use import until
 from harness.redis_servers import Broker
 from harness.rest_door import BATCH, Answer, answering
 from partitionedqueue.model import limits
+from partitionedqueue_gateway import limits as gateway_limits
 from partitionedqueue_gateway.amqp.engine import sections
 from partitionedqueue_gateway.amqp.engine.values import Timestamp
 
@@ -145,30 +147,30 @@ async def test_a_batch_is_stored_together_with_all_its_properties(brokers: list[
         assert two.application_properties == {"Priority": "Low", "N": 1, "B": False}
 
 
-@pytest.mark.parametrize(
-    "messages",
-    [
-        [{"Body": "1", "BrokerProperties": {"PartitionKey": key}} for key in "ab"],
-        [{"Body": "1"}, {"Body": 2}],
-        [{"Body": "1"}, {}],
-        [{"Body": "1"}, {"Body": "2", "Bodies": "3"}],
-        [{"Body": "1"}, {"Body": "2", "UserProperties": {"list": []}}],
-        [{"Body": "1"}, {"Body": "2", "UserProperties": {"number": 2**70}}],
-        [{"Body": "1"}, {"Body": "2", "BrokerProperties": 3}],
-        [{"Body": "1"}, {"Body": "2", "BrokerProperties": {"MessageId": 3}}],
-        [{"Body": "1"}, {"Body": "\ud800"}],
-        [{"Body": "1"}, {"Body": "?", "IsBodyBase64Encoded": True}],
-        [{"Body": "1"}] * 4_001,
-        [],
-        {"Body": "1"},
-        "text",
-        None,
-    ],
-)
-async def test_nothing_of_a_batch_is_stored_that_cannot_be(brokers: list[Broker], messages: Any) -> None:
+NO_BATCHES: list[Any] = [
+    [{"Body": "1", "BrokerProperties": {"PartitionKey": key}} for key in "ab"],
+    [{"Body": "1"}, {"Body": 2}],
+    [{"Body": "1"}, {}],
+    [{"Body": "1"}, {"Body": "2", "Bodies": "3"}],
+    [{"Body": "1"}, {"Body": "2", "UserProperties": {"list": []}}],
+    [{"Body": "1"}, {"Body": "2", "UserProperties": {"number": 2**70}}],
+    [{"Body": "1"}, {"Body": "2", "BrokerProperties": 3}],
+    [{"Body": "1"}, {"Body": "2", "BrokerProperties": {"MessageId": 3}}],
+    [{"Body": "1"}, {"Body": "\ud800"}],
+    [{"Body": "1"}, {"Body": "?", "IsBodyBase64Encoded": True}],
+    [{"Body": "1"}] * 4_001,
+    [],
+    {"Body": "1"},
+    "text",
+    None,
+]
+
+
+async def test_nothing_of_a_batch_is_stored_that_cannot_be(brokers: list[Broker]) -> None:
     async with served(brokers) as door, answering(door) as http:
-        refused = await http.batch(messages)
-        assert (refused.status, refused.sub_code) == (400, 40000)
+        for messages in NO_BATCHES:
+            refused = await http.batch(messages)
+            assert (refused.status, refused.sub_code) == (400, 40000), str(messages)[:100]
         assert (await http.delete(within=0)).status == 204
 
 
@@ -234,3 +236,40 @@ async def test_a_connection_is_kept(brokers: list[Broker]) -> None:
             await http.delete()
         assert http.session.connector is not None
         await until(lambda: len(http.session.connector._conns) == 1)  # type: ignore[union-attr]
+
+
+async def test_many_large_bodies_at_once_are_too_many(brokers: list[Broker], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gateway_limits, "BODIES_BYTES_MAX", 400_000)
+    async with served(brokers) as door, answering(door) as http:
+        for broker in brokers:
+            broker.pause()
+        try:
+            waiting = asyncio.create_task(http.send(bytes(200_000)))
+            await until(lambda: http.bodies_bytes)
+            refused = await http.send(bytes(250_000))
+            assert (refused.status, refused.sub_code) == (503, 50002)
+            assert int(refused.headers["Retry-After"]) > 0
+        finally:
+            for broker in brokers:
+                broker.resume()
+        assert (await waiting).status == 201
+        assert not http.bodies_bytes
+        assert (await http.send(bytes(250_000))).status == 201
+
+
+async def test_a_sender_who_hangs_up_harms_nobody(brokers: list[Broker], caplog: pytest.LogCaptureFixture) -> None:
+    async with served(brokers) as door, answering(door) as http:
+        for broker in brokers:
+            broker.pause()
+        try:
+            for body in (b"hello", b"hel"):
+                _, writer = await asyncio.open_connection("127.0.0.1", http.port)
+                writer.write(b"POST /orders/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n" + body)
+                await until(lambda: http.bodies_bytes)
+                writer.transport.abort()
+                await until(lambda: not http.bodies_bytes)
+        finally:
+            for broker in brokers:
+                broker.resume()
+        assert (await http.send("next", PartitionKey="k")).status == 201
+        assert not caplog.records

@@ -57,6 +57,12 @@ class Caller:
         self.port = port
         self._data_plane = data_plane
 
+    @property
+    def bodies_bytes(self) -> int:
+        """Of bodies that are under way there."""
+        assert self._data_plane is not None
+        return self._data_plane._sending._bodies._bytes
+
     def drain(self) -> None:
         """The gateway is about to end."""
         assert self._data_plane is not None
