@@ -144,3 +144,4 @@ def test_who_waits_at_a_gateway_that_ends_is_let_go(brokers: list[Broker], tmp_p
         for one in waiting:
             answer = one.getresponse()
             assert (answer.status, answer.headers["Connection"]) == (204, "close")
+        assert gateway.process.wait(60) == 0
