@@ -44,7 +44,7 @@ class SinkOptions(Connection):
         password = environment.get(SENDER_PASSWORD_VARIABLE)
         fields = connection_of(given, {} if password is None else {PASSWORD_VARIABLE: password})
         fields["username"] = given.get("username", SPARK_SENDER if "namespace" in given else None)
-        if "/" in fields["queue"]:
+        if "/$" in fields["queue"]:  # a slash alone is part of a name
             raise InvalidOption(f"option 'queue' is '{fields['queue']}': what is in a sub-queue comes there by itself")
         write_id = given.get("writeId")
         if write_id is not None and not 0 < len(write_id) <= WRITE_ID_CHARACTERS_MAX:

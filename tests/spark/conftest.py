@@ -1,4 +1,5 @@
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,3 +35,12 @@ def spark() -> Iterator[SparkSession]:
 def brokers(tmp_path: Path) -> Iterator[Brokers]:
     with running_brokers(tmp_path / "brokers", 3, fsync="everysec") as servers:
         yield Brokers(servers)
+
+
+@pytest.fixture
+def jobs_end_nothing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Jobs that run in this process end the session when they end, and listen to SIGTERM: not so here."""
+    monkeypatch.setattr(SparkSession, "stop", lambda _self: None)
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)

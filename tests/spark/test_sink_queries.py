@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from partitionedqueue.model.partitioning import partition_of
 from spark.brokers import Brokers
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture
