@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 import pyarrow as pa
@@ -50,13 +51,14 @@ class MarkedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 -- Spark's name
         """How far the next batch goes, within `limit`, spread fairly over the partitions."""
         marks, standing = self._parsed(start), self._standing()
+        began = None
         if marks.numbers is None:
             began = self.beginning(standing)
-            marks = Marks(self.mode, began, began)
+            marks = Marks(self.mode, began)
         ahead = self._ahead(marks, standing)
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else sum(ahead)
-        self._marks = marks.moved(fair_shares(most, ahead))
-        return self._marks.offset()
+        self._marks = replace(marks.moved(fair_shares(most, ahead)), began=began)
+        return self._marks.offset() if began is not None or any(ahead) else start
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 -- Spark's name
         """How far this query would be if it read what is there now: the backlog in the query's progress."""

@@ -273,5 +273,11 @@ def _strings(data: Bytes, starts: Longs, lengths: Longs, there: Truths) -> pa.Ar
     offsets = np.zeros(count + 1, dtype=np.int32)
     offsets[1:] = ends
     valid = None if bool(there.all()) else pa.py_buffer(np.packbits(there, bitorder="little").tobytes())
-    buffers = [valid, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(data[places]))]
-    return pa.Array.from_buffers(pa.string(), count, buffers)
+    content = np.ascontiguousarray(data[places])
+    texts = pa.Array.from_buffers(pa.string(), count, [valid, pa.py_buffer(offsets), pa.py_buffer(content)])
+    if len(content) and int(content.max()) > 127:  # ASCII needs no look at each text
+        try:
+            texts.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise InvalidMessage("a text in a stored message is not UTF-8") from error
+    return texts

@@ -49,3 +49,47 @@ def test_a_queue_that_is_not_there_is_named_with_the_pod_that_was_asked() -> Non
     ) as it:
         located(options)
     assert isinstance(it.value, PartitionedQueueError)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"mode": "take"}, "option 'mode' is 'take'; it must be one of consume, browse, receiveAndDelete"),
+        ({"columns": "body,bodies"}, "option 'columns' names 'bodies'; the columns are partition, sequence_number"),
+        ({"columns": "body, Body"}, "each column can be named once"),
+        ({"subQueue": "dead"}, "option 'subQueue' is 'dead'; it must be one of deadLetter, transferDeadLetter"),
+        (
+            {"queue": "orders/$DeadLetterQueue", "subQueue": "transferDeadLetter"},
+            "option 'queue' is 'orders/.DeadLetterQueue' and option 'subQueue' is 'transferDeadLetter'",
+        ),
+        ({"maxBytesPerTrigger": "0"}, "option 'maxBytesPerTrigger' is '0'; it must be a whole number from 1"),
+        ({"mode": "browse", "maxBytesPerTrigger": "1"}, "with mode browse set maxMessagesPerTrigger"),
+        (
+            {"maxTasksPerPartition": "65"},
+            "option 'maxTasksPerPartition' is '65'; it must be a whole number from 1",
+        ),
+        ({"startingPosition": "latest"}, "option 'startingPosition' is for mode browse"),
+        (
+            {"mode": "browse", "startingPosition": "7"},
+            "option 'startingPosition' is '7'; it must be earliest",
+        ),
+        (
+            {"mode": "browse", "startingPosition": '{"0": 0}'},
+            "latest, or JSON of the sequence number",
+        ),
+        ({"mode": "browse", "startingPosition": '{"0": 281474976710657}'}, "it must be earliest, latest, or JSON"),
+        ({"onMalformed": "ignore"}, "option 'onMalformed' is 'ignore'; it must be one of fail, permissive, skip"),
+        ({"filterPushdown": "true", "mode": "consume"}, "option 'filterPushdown' is for mode browse"),
+    ],
+)
+def test_what_cannot_be_is_told_with_what_can(options: dict[str, str], sentence: str) -> None:
+    with pytest.raises(InvalidOption, match=sentence):
+        SourceOptions.parse({**IN_CLUSTER, **options}, {})
+
+
+def test_a_dead_letter_queue_is_named_by_its_option_or_as_azure_does() -> None:
+    for given in ({"queue": "orders/$DeadLetterQueue"}, {"queue": "orders", "subQueue": "deadletter"}):
+        options = SourceOptions.parse({**IN_CLUSTER, **given}, {})
+        assert (options.queue, options.keys.state) == ("orders", "pq:orders/$DeadLetterQueue")
+    options = SourceOptions.parse({**IN_CLUSTER, "queue": "orders/$Transfer/$DeadLetterQueue"}, {})
+    assert (options.queue, options.keys.state) == ("orders", "pq:orders/$Transfer/$DeadLetterQueue")
