@@ -12,8 +12,12 @@ from harness.amqp_door import served
 from harness.entities_in_use import put, until
 from harness.redis_servers import Broker
 from harness.rest_door import answering
+from partitionedqueue.broker import calls
+from partitionedqueue.broker.blocking import BlockingBroker
 from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.model import limits
+from partitionedqueue.model.message import Message
+from partitionedqueue.model.stored_message import encode
 from partitionedqueue_gateway.amqp.engine import outcomes, sections
 from partitionedqueue_gateway.amqp.engine.values import Symbol
 from partitionedqueue_gateway.entities.addresses import parse
@@ -186,6 +190,7 @@ async def test_what_amqp_has_and_http_has_not_is_shown_as_near_as_can_be(brokers
         "X-Bytes": b"\x00\xff",
         "X-Not": float("nan"),
         "X-Symbol": Symbol("s"),
+        "X-Nothing": None,
     }
     async with served(brokers[:1]) as door, answering(door) as http, connected(door.port) as client:
         sender = await client.sender("orders")
@@ -204,6 +209,7 @@ async def test_what_amqp_has_and_http_has_not_is_shown_as_near_as_can_be(brokers
                 "X-Bytes": '"AP8="',
                 "X-Not": '"nan"',
                 "X-Symbol": '"s"',
+                "X-Nothing": None,
             }
             assert got.headers["Content-Type"] == "text/\\nplain"
 
@@ -222,3 +228,17 @@ async def test_what_amqp_abandoned_http_counts(brokers: list[Broker]) -> None:
         (got,) = await client.receive(await client.receiver("orders"))
         await client.settle(got, outcomes.modified(outcomes.Modified()))
         assert (await http.lock()).properties["DeliveryCount"] == 2
+
+
+async def test_a_message_that_cannot_be_shown_does_not_come_again_and_again(
+    brokers: list[Broker], caplog: pytest.LogCaptureFixture
+) -> None:
+    async with served(brokers[:1]) as door, answering(door) as http:
+        good = encode(Message(body=b"good"))
+        with BlockingBroker(brokers[0].address) as client:
+            no_ids = bytes(2 * limits.FINGERPRINT_BYTES)
+            client.call(calls.send(KEYS, [good[:70], good], fingerprints=no_ids))
+        failed = await http.lock()
+        assert (failed.status, failed.sub_code) == (500, 50000)
+        assert "cannot be shown" in caplog.text
+        assert (await http.lock()).body == b"good"

@@ -71,9 +71,12 @@ def _value(text: str) -> PropertyValue:
 
 
 def write(properties: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Headers of a message that somebody receives. A property whose name no header can have is left out."""
+    """Headers of a message that somebody receives.
+
+    A property that is null, or whose name no header can have, is left out.
+    """
     for name, value in properties.items():
-        if _TOKEN.fullmatch(name) and is_custom(name):
+        if value is not None and _TOKEN.fullmatch(name) and is_custom(name):
             yield name, _text(value)
 
 

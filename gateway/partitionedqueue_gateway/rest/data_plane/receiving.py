@@ -10,7 +10,7 @@ from typing import Final
 from aiohttp import web
 
 from partitionedqueue.model import stored_message
-from partitionedqueue.model.errors import PartitionedQueueError
+from partitionedqueue.model.errors import BrokerFault, InvalidMessage, PartitionedQueueError
 from partitionedqueue.model.identifiers import sequence_number
 from partitionedqueue.model.lock_token import LockToken
 from partitionedqueue_gateway import limits
@@ -104,7 +104,11 @@ class Receiving:
             taken = await wait.message(within_s)
             if taken is None:
                 return self._empty()
-            response = _shown(request, entity, taken)
+            try:
+                response = _shown(request, entity, taken)
+            except InvalidMessage as error:
+                delivered = True  # its lock expires, and its deliveries are counted: in the end it is dead-lettered
+                raise BrokerFault(f"a message of '{entity.address}' cannot be shown to its receiver") from error
             delivered = await _written(request, response)
             return response
         finally:
