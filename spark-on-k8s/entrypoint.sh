@@ -11,6 +11,7 @@ driver() {
 
 executor() {
     local classpath="${SPARK_CLASSPATH:+$SPARK_CLASSPATH:}$SPARK_HOME/jars/*" options=() name
+    [ -z "${HADOOP_CONF_DIR:-}" ] || classpath="$HADOOP_CONF_DIR:$classpath"
     [ -z "${SPARK_CONF_DIR:-}" ] || classpath="$SPARK_CONF_DIR:$classpath"
     # SPARK_JAVA_OPT_0, _1, …: one option each, which may hold spaces.
     for name in $(compgen -A variable SPARK_JAVA_OPT_ | sort -t _ -k 4n); do options+=("${!name}"); done
