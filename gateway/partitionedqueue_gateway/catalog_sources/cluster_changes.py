@@ -48,7 +48,8 @@ class ClusterChanges:
         With DeleteIfEmpty the queue is told first that its messages may go: whoever deletes over this API means them,
         too. Where the operator has not acted upon it, what there is belongs to an earlier queue of the name, and stays.
         """
-        if queue.spec.deletion_policy is DeletionPolicy.DELETE_IF_EMPTY and not refused:
+        if_empty = queue.spec.deletion_policy is DeletionPolicy.DELETE_IF_EMPTY and not refused
+        if if_empty:
             await self._patch(queue, {"deletionPolicy": DeletionPolicy.DELETE.value})
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": queue.uid}}
         try:
@@ -56,6 +57,8 @@ class ClusterChanges:
         except ApiRefused as error:
             if error.status == _NOT_FOUND:
                 raise EntityNotFound(queue.title) from error
+            if if_empty:  # it stays, and so does what its owner has said
+                await self._patch(queue, {"deletionPolicy": DeletionPolicy.DELETE_IF_EMPTY.value})
             raise _refusal(error) from error
 
     async def _patch(self, queue: Queue, spec: Mapping[str, Any]) -> Any:

@@ -54,6 +54,19 @@ async def test_a_queue_that_may_only_go_empty_is_told_first_that_its_messages_ma
     assert api.heard == [("PATCH", PATH, patch), ("DELETE", PATH, OPTIONS)]
 
 
+async def test_a_queue_that_is_not_deleted_keeps_its_policy() -> None:
+    def answer(method: str) -> Any:
+        if method == "DELETE":
+            raise ApiRefused(403, "somebody else's policy says no")
+        return {}
+
+    api = Told(answer)
+    with pytest.raises(ChangeRefused, match="somebody else's policy"):
+        await ClusterChanges(api).delete(queue())
+    told = [body["spec"]["deletionPolicy"] for method, _, body in api.heard if method == "PATCH"]
+    assert told == ["Delete", "DeleteIfEmpty"]
+
+
 @pytest.mark.parametrize("policy", [DeletionPolicy.RETAIN, DeletionPolicy.DELETE])
 async def test_what_else_an_owner_has_said_stays(policy: DeletionPolicy) -> None:
     api = Told()

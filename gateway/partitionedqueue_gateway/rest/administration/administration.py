@@ -25,6 +25,7 @@ from partitionedqueue_gateway.rest.refusals import BodyTooLarge, InvalidRequest,
 
 _ENTRY: Final = "application/atom+xml;type=entry;charset=utf-8"
 _FEED: Final = "application/atom+xml;type=feed;charset=utf-8"
+_OWN_PATHS: Final = frozenset({"health", "healthz", "readyz", "metrics"})
 _LISTS: Final = {"queues": "Queues", "topics": "Topics"}
 
 
@@ -110,6 +111,8 @@ class Administration:
                 f"'{asked.path}' cannot name a queue: use letters, digits, '.', '-', '_' and '/', "
                 "with a letter or a digit first and last, and at most 260 of them."
             )
+        if asked.title.lower() in _OWN_PATHS:
+            raise InvalidRequest(f"'{asked.path}' cannot name a queue here: the gateway has a page of that name.")
         if "If-Match" in request.headers:
             return await self._shown(await self._queues.change(asked.name, given), request.host, 200)
         return await self._shown(await self._queues.create(asked.name, asked.title, given), request.host, 201)
