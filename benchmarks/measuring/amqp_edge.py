@@ -1,7 +1,7 @@
 """The gateway's AMQP engine with nothing behind it: what an AMQP server in Python costs at the least.
 
-`python amqp_edge.py PORT`. Messages are kept in memory as they came and handed out under made-up locks; nothing is
-looked into, nothing is checked, nobody is refused.
+`python amqp_edge.py PORT`. Messages are kept in memory as they came and handed out under made-up locks, again where
+they are released; nothing is looked into, nothing is checked, nobody is refused.
 """
 
 import asyncio
@@ -106,13 +106,17 @@ class Edge(asyncio.Protocol):
             return
         kept, settled = _KEPT[link.context], link.snd_settle_mode == 1
         while kept and link.sendable:
-            link.send(_IN_FRONT + kept.popleft(), next(_TAGS), settled=settled)
+            message = kept.popleft()
+            link.send(_IN_FRONT + message, next(_TAGS), settled=settled, context=message)
 
     def _disposed(self, event: events.Dispositions) -> None:
-        if not event.settled:
-            for link, delivery_id, _ in event.deliveries:
-                if isinstance(link, SendingLink):
-                    link.settle(delivery_id, outcomes.ACCEPTED)
+        for link, delivery_id, message in event.deliveries:
+            if isinstance(link, SendingLink):
+                if not event.settled:
+                    link.settle(delivery_id, event.state)
+                if event.code == outcomes.RELEASED_CODE:  # it came too late for whoever had asked for it
+                    _KEPT[link.context].append(message)
+                    self._hand_out(link)
 
 
 async def main(port: int) -> None:

@@ -162,7 +162,7 @@ class QueueSender:
     def _tell_the_late(self) -> None:
         """One timer for all: a timer a message would cost a tenth of sending it."""
         now = self._loop.time()
-        self._waiting = [pending for pending in self._waiting if not pending.over]
+        self._waiting = [pending for pending in self._waiting if pending.told is not None or not pending.over]
         for pending in self._waiting:
             if pending.deadline <= now:
                 words = f"{pending.lane.name} is down: not stored in time"

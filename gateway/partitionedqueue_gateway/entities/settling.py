@@ -1,7 +1,7 @@
 """The four ways to settle what a receiver holds, each joined with what is settled alike."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -32,19 +32,16 @@ class Settling:
         self._keys = keys
         self._joiner = Joiner(brokers, background)
         self._completing = partial(calls.complete, keys)
+        self.complete_then: Callable[[LockToken, Session | None, Told], None]
+        """As `complete`, without a future, which would cost as much as all the rest: the last argument is called later,
+        with None or the error. HOT."""
+        self.complete_then = partial(self._joiner.one, "complete", self._completing)
 
     def complete(self, token: LockToken, session: Session | None = None) -> "asyncio.Future[None]":
         """Take a message out. Raises, by the future, LockLost, SessionLockLost, BrokerUnavailable."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._joiner.one("complete", self._completing, token, session, partial(_set, done))
         return done
-
-    def complete_then(self, token: LockToken, session: Session | None, told: Told) -> None:
-        """As `complete`, without a future, which would cost as much as all the rest. HOT.
-
-        `told` is called later, with None or the error.
-        """
-        self._joiner.one("complete", self._completing, token, session, told)
 
     def complete_all(self, tokens: Sequence[LockToken], session: Session | None = None) -> "asyncio.Future[Lost]":
         """As `complete`, of several."""
