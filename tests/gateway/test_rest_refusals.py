@@ -58,7 +58,6 @@ LISTENS = sas_token("http://127.0.0.1/orders", expires_s=HOUR, name=LISTENER)
 SENDS = sas_token("http://127.0.0.1/orders", expires_s=HOUR, name=SENDER)
 # Another queue, said so that it might be taken for orders, or for something inside it.
 OTHERS_IN_DISGUISE = [
-    "/orders%252F$1x://h/others",
     "/x://h/others",
     "/x:%2F%2Fh%2Fothers",
     "/default/others",
@@ -91,6 +90,8 @@ CASES = [
     # What they ask for.
     *(Case(one.replace("orders", "nowhere"), 410, 41000, "'nowhere' could not be found") for one in ANYWHERE),
     Case("POST /team/orders/messages", 410, 41000, "'team/orders'"),
+    Case("POST /orders/$management/messages", 410, 41000),
+    Case("POST /orders%252F$1x://h/others/messages", 410, 41000, token=SENDS),
     Case("POST /topic/subscriptions/one/messages/head", 410, 41000),
     *(Case(f"{method} {path}", 404, 40400, "lock") for method in ("DELETE", "PUT", "POST") for path in (TOKEN, HELD)),
     *(

@@ -49,6 +49,8 @@ async def read_whole(request: web.BaseRequest, most: int) -> bytes:
     if encoding != "identity":
         raise InvalidRequest(f"The body of the request is encoded ({encoding}); send it as it is.")
     try:
+        if request.content.is_eof():  # it came with its head, as small ones do
+            return _within(most, request.content.read_nowait())
         async with asyncio.timeout(limits.BODY_S_MAX):
             return await _pieces(request, most)
     except TimeoutError:
@@ -58,17 +60,17 @@ async def read_whole(request: web.BaseRequest, most: int) -> bytes:
 
 
 async def _pieces(request: web.BaseRequest, most: int) -> bytes:
-    content = request.content
-    body = await content.readany()  # mostly all of it
-    if content.at_eof() and len(body) <= most:
-        return body
-    pieces, size = [body], len(body)
-    while size <= most and not content.at_eof():
-        pieces.append(await content.readany())
+    pieces, size = [], 0
+    while size <= most and not request.content.at_eof():
+        pieces.append(await request.content.readany())
         size += len(pieces[-1])
-    if size > most:
-        raise BodyTooLarge(_too_large(size, most))
-    return b"".join(pieces)
+    return _within(most, b"".join(pieces))
+
+
+def _within(most: int, body: bytes) -> bytes:
+    if len(body) > most:
+        raise BodyTooLarge(_too_large(len(body), most))
+    return body
 
 
 def _too_large(length: int, most: int) -> str:
