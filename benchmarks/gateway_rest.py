@@ -32,7 +32,7 @@ from harness.sas_tokens import sas_token
 MEASURING = Path(__file__).resolve().parent / "measuring"
 WHOLE, PLAIN = "whole", "plain"
 MODES = ("send", "receive")
-MESSAGES = 10_000
+MESSAGES = 5_000
 CONNECTIONS = 64
 LOAD_S_MAX = 300.0
 TARGET = 0.5
