@@ -3,7 +3,6 @@
 DIR/lock                        held (flock) by the supervisor as long as it lives
 DIR/namespace.json              this module's record, always written whole
 DIR/_gateway/                   the gateway's: its root policy, its queues, what it asks for, its log
-DIR/_deleted-<queue>/           what is being deleted
 DIR/<queue>/partition-<nn>/     one broker's working folder: redis.conf, redis.log, appendonlydir/
 """
 
@@ -23,8 +22,6 @@ from partitionedqueue_cli.failures import FolderUnusable, NamespaceDown, NoSuchQ
 
 FORMAT = 1
 LOOPBACK = "127.0.0.1"
-DELETED = "_deleted-"
-"""What the folder of a queue that is being deleted begins with; no queue's name does."""
 IMMUTABLE = {
     "enable_partitioning": "enablePartitioning",
     "size_gb": "sizeGB",
@@ -54,14 +51,15 @@ class GatewayRecord:
 class QueueRecord:
     """One queue of the folder, with its brokers in partition order; `up`: the supervisor runs it.
 
-    `administered`: it was made over the administration API, so that it is up whatever file is. Times are in ms since
-    1970; 0: an older version has made it.
+    `administered`: it was made over the administration API, so that it is up whatever file is. `deleting`: it goes,
+    whatever happens. Times are in ms since 1970; 0: an older version has made it.
     """
 
     manifest: Mapping[str, Any]
     brokers: list[BrokerRecord]
     up: bool = False
     administered: bool = False
+    deleting: bool = False
     created_ms: int = 0
     updated_ms: int = 0
 
@@ -132,8 +130,9 @@ class Namespace:
         return new
 
     def change(self, name: str, manifest: Mapping[str, Any]) -> None:
-        """Give a queue another manifest. Raises QueueDiffers, InvalidManifest."""
-        self.refuse_a_change(name, QueueSpec.from_manifest(manifest, source=name))
+        """Give a queue another manifest. Raises QueueDiffers, without a word of the folder, and InvalidManifest."""
+        if words := self.difference(name, QueueSpec.from_manifest(manifest, source=name)):
+            raise QueueDiffers(f"queue {name} {words}")
         self.queues[name] = self._renewed(name, manifest)
 
     def _renewed(self, name: str, manifest: Mapping[str, Any]) -> QueueRecord:
@@ -145,14 +144,19 @@ class Namespace:
 
     def refuse_a_change(self, name: str, wanted: QueueSpec) -> None:
         """Raises QueueDiffers where an immutable property of a queue that is here would become another."""
+        if words := self.difference(name, wanted):
+            raise QueueDiffers(
+                f"queue {name} in {self.folder} {words}; take another folder, or remove this one if its messages may go"
+            )
+
+    def difference(self, name: str, wanted: QueueSpec) -> str:
+        """What of an immutable property would become another; empty where nothing would."""
         here = self.queues[name].spec()
         for attribute, word in IMMUTABLE.items():
             old, new = getattr(here, attribute), getattr(wanted, attribute)
             if old != new:
-                raise QueueDiffers(
-                    f"queue {name} in {self.folder} was made with {word}: {json.dumps(old)} and cannot become "
-                    f"{json.dumps(new)}; take another folder, or remove this one if its messages may go"
-                )
+                return f"was made with {word}: {json.dumps(old)} and cannot become {json.dumps(new)}"
+        return ""
 
     def save(self) -> None:
         """Write the record whole: a reader sees the old one or the new one."""
@@ -166,6 +170,7 @@ class Namespace:
                     "manifest": queue.manifest,
                     "up": queue.up,
                     "administered": queue.administered,
+                    "deleting": queue.deleting,
                     "created_ms": queue.created_ms,
                     "updated_ms": queue.updated_ms,
                     "brokers": [{"port": broker.port, "pid": broker.pid} for broker in queue.brokers],
@@ -206,6 +211,7 @@ def load(folder: Path) -> Namespace:
                 brokers,
                 bool(queue["up"]),
                 administered=administered,
+                deleting=bool(queue.get("deleting", False)),
                 created_ms=int(queue.get("created_ms", 0)),
                 updated_ms=int(queue.get("updated_ms", 0)),
             )

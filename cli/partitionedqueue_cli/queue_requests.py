@@ -1,7 +1,7 @@
 """What the gateway asks for over its administration API: queues to be made, changed and deleted.
 
 FOLDER/<id>.request   {"do": "create", "name": …, "manifest": …}; or "change" and "spec", or "delete"
-FOLDER/<id>.answer    {"generation": …}; or {"refused": "exists", "missing" or "bad", "words": …}
+FOLDER/<id>.answer    {"generation": …}; or {"refused": "exists", "missing", "bad" or "unavailable", "words": …}
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from partitionedqueue.model import limits as model_limits
 from partitionedqueue.model.errors import PartitionedQueueError
 from partitionedqueue.model.queue_spec import QueueSpec
 from partitionedqueue_cli import limits, namespace
-from partitionedqueue_cli.failures import CommandFailed, NoSuchQueue
+from partitionedqueue_cli.failures import BrokerDidNotStart, CommandFailed, NoSuchQueue
 
 if TYPE_CHECKING:
     from partitionedqueue_cli.supervisor import Supervisor
@@ -53,7 +53,11 @@ class QueueRequests:
         request = self._folder / f"{number}{REQUEST}"
         try:
             answer = await self._answer(await asyncio.to_thread(_read, request))
-        except (OSError, ValueError, KeyError, TypeError, PartitionedQueueError) as error:
+        except (OSError, BrokerDidNotStart) as error:  # whose words are for whoever sits at this machine
+            self._supervisor.say(f"what was asked for over the administration API cannot be done: {error}")
+            words = "What runs the brokers cannot do this just now; it says why where it was started."
+            answer = {"refused": "unavailable", "words": words}
+        except (ValueError, KeyError, TypeError, PartitionedQueueError) as error:
             answer = {"refused": _KINDS.get(type(error), "bad"), "words": str(error)}
         with contextlib.suppress(OSError):
             if request.exists():
@@ -75,6 +79,8 @@ class QueueRequests:
         spec = QueueSpec.from_manifest(manifest, source=name)
         if spec.name != name:
             raise CommandFailed(f"the manifest of {name} is that of {spec.name}")
+        if name in queues and queues[name].deleting:
+            await self._supervisor.remove(name)
         if name in queues and queues[name].up:
             raise QueueExists(f"Conflict. There is a queue {name} already.")
         if name in queues:
@@ -91,11 +97,13 @@ class QueueRequests:
 
     async def _change(self, name: str, wanted: Mapping[str, Any]) -> None:
         queue = self._supervisor.namespace.queues.get(name)
-        if queue is None or not queue.up:
+        if queue is None or not (queue.up or queue.deleting):
             raise NoSuchQueue(f"there is no queue {name}")
         if wanted["do"] == "delete":
             await self._supervisor.remove(name)
             return
+        if queue.deleting:
+            raise NoSuchQueue(f"there is no queue {name} any more")
         spec = {**queue.manifest.get("spec", {}), **wanted["spec"]}
         manifest = {**queue.manifest, "spec": {key: value for key, value in spec.items() if value is not None}}
         await self._supervisor.change(name, manifest)

@@ -40,11 +40,11 @@ def up(arguments: argparse.Namespace) -> int:
         if held is None:
             return _is_up_already(folder, [QueueSpec.from_manifest(one, source=str(arguments.file)) for one in wanted])
         record = namespace.load(folder)
+        _finish_deleting(record)
         new = record.adopt(wanted)
         record.supervisor_pid, record.ready = os.getpid(), False
         record.save()
         _end_leftovers(record)
-        _remove_deleted(folder)
         if not gateway.is_installed():
             record.gateway.port = 0
             _warn("the gateway is not started: it needs more: install partitionedqueue with its extra [gateway]")
@@ -173,19 +173,25 @@ def _forget(record: Namespace, new: list[str], *, but_not_data_of: list[str]) ->
             shutil.rmtree(record.folder / name, ignore_errors=True)
 
 
+def _finish_deleting(record: Namespace) -> None:
+    """Whatever a supervisor had begun to delete when it ended."""
+    for name in [name for name, queue in record.queues.items() if queue.deleting]:
+        _end_brokers(record, name)
+        shutil.rmtree(record.folder / name, ignore_errors=True)
+        del record.queues[name]
+
+
+def _end_brokers(record: Namespace, name: str) -> None:
+    for partition, broker in enumerate(record.queues[name].brokers):
+        children.end_leftover(broker.pid, record.broker_folder(name, partition))
+        broker.pid = 0
+
+
 def _end_leftovers(record: Namespace) -> None:
-    for name, queue in record.queues.items():
-        for partition, broker in enumerate(queue.brokers):
-            children.end_leftover(broker.pid, record.broker_folder(name, partition))
-            broker.pid = 0
+    for name in record.queues:
+        _end_brokers(record, name)
     children.end_leftover(record.gateway.pid, record.gateway_folder)
     record.gateway.pid = 0
-
-
-def _remove_deleted(folder: Path) -> None:
-    """What a supervisor had begun to delete when it ended."""
-    for one in folder.glob(f"{namespace.DELETED}*"):
-        shutil.rmtree(one, ignore_errors=True)
 
 
 def down(arguments: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ from partitionedqueue_cli import children, gateway, limits
 from partitionedqueue_cli.broker_keeper import BrokerKeeper
 from partitionedqueue_cli.failures import CommandFailed, FolderRefused
 from partitionedqueue_cli.gateway import GatewayKeeper
-from partitionedqueue_cli.namespace import DELETED, LOOPBACK, Namespace, QueueRecord, made
+from partitionedqueue_cli.namespace import LOOPBACK, Namespace, QueueRecord, made
 from partitionedqueue_cli.queue_requests import QueueRequests
 
 Say = Callable[[str], None]
@@ -56,50 +56,67 @@ class Supervisor:
             self._gateway.tell()
 
     async def add(self, name: str, manifest: Mapping[str, Any]) -> None:
-        """Make a queue that is there from now on: all of its brokers start, or it never was.
+        """Make a queue that is there from now on: all of its brokers start and it is written down, or it never was.
 
-        Raises BrokerDidNotStart, InvalidManifest.
+        Raises BrokerDidNotStart, InvalidManifest, OSError, and CommandFailed, which says nothing of the folder.
         """
         folder = self.namespace.folder / name
         if folder.exists():
-            raise FolderRefused(f"{folder} is there already, and no queue is known to it; move it away first")
+            raise CommandFailed(f"the folder of this namespace has something called {name} that is no queue's")
         queue = made(manifest, administered=True)
         queue.up = True
         keepers = self._keepers_of(queue)
         try:
             await _all(self._start(keeper) for keeper in keepers)
+            self.namespace.queues[name], self._keepers[name] = queue, keepers
+            self.brokers_have_changed()
         except BaseException:
+            if self.namespace.queues.pop(name, None) is not None:
+                del self._keepers[name]
+                with contextlib.suppress(OSError):  # it may be the record alone that tells of it
+                    self.brokers_have_changed()
             await asyncio.gather(*(keeper.stop() for keeper in keepers))
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
             raise
-        self.namespace.queues[name], self._keepers[name] = queue, keepers
-        self.brokers_have_changed()
         self._keep(name)
         self.say(f"queue {name} was made over the administration API, {len(keepers)} partitions")
 
     async def change(self, name: str, manifest: Mapping[str, Any]) -> None:
-        """Give a queue other settings, each partition by itself. Raises QueueDiffers, InvalidManifest."""
+        """Give a queue other settings, each partition by itself. Raises QueueDiffers, InvalidManifest, OSError."""
+        before = self.namespace.queues[name]
         self.namespace.change(name, manifest)
+        try:
+            self.brokers_have_changed()
+        except OSError:
+            self.namespace.queues[name] = before
+            raise
         spec = self.namespace.queues[name].spec()
-        self.brokers_have_changed()
         await asyncio.gather(*(keeper.change(spec) for keeper in self._keepers[name]))
         self.say(f"queue {name} was changed over the administration API")
 
     async def remove(self, name: str) -> None:
-        """Delete a queue with its messages. Raises OSError."""
-        self.namespace.queues[name].up = False
+        """Delete a queue with its messages. Raises OSError: then nothing has happened, or it goes on when asked again.
+
+        Once the record says that it goes, it does: the next `pq up` takes away what is left.
+        """
+        queue = self.namespace.queues[name]
+        if not queue.deleting:
+            queue.up, queue.deleting = False, True
+            try:
+                self.namespace.save()
+            except OSError:
+                queue.up, queue.deleting = True, False
+                raise
         if self._gateway is not None:
             self._gateway.tell()  # before the brokers end: who uses it is told
-        keeping = self._keeping.pop(name)
-        keeping.cancel()
-        await asyncio.gather(keeping, return_exceptions=True)
-        await asyncio.gather(*(keeper.stop() for keeper in self._keepers.pop(name)))
-        folder, going = self.namespace.folder / name, self.namespace.folder / f"{DELETED}{name}"
-        await asyncio.to_thread(shutil.rmtree, going, ignore_errors=True)
-        folder.rename(going)
+        if keeping := self._keeping.pop(name, None):
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
+        await asyncio.gather(*(keeper.stop() for keeper in self._keepers.get(name, ())))
+        await asyncio.to_thread(shutil.rmtree, self.namespace.folder / name)
+        self._keepers.pop(name, None)
         del self.namespace.queues[name]
         self.namespace.save()
-        await asyncio.to_thread(shutil.rmtree, going, ignore_errors=True)
         self.say(f"queue {name} was deleted over the administration API")
 
     async def run(self, ready: Callable[[], None]) -> None:

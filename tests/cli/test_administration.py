@@ -1,5 +1,6 @@
 """Queues that are made over the embedded namespace's administration API: they start, stay, change and go."""
 
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -79,13 +80,51 @@ def test_what_cannot_be_made_is_refused_and_leaves_nothing(pq: Pq, small: Path) 
     assert (elsewhere.status, "there is only default here" in elsewhere.body) == (400, True)
     (pq.data / "orders").mkdir()
     occupied = administrator.make("orders")
-    assert (occupied.status, "is there already" in occupied.body) == (400, True)
+    assert (occupied.status, "something called orders that is no queue's" in occupied.body) == (400, True)
+    assert administrator.make("lock").status == 400
     grown = administrator.ask("PUT", "/letters", entry(values={"MaxSizeInMegabytes": 2048}), If_Match="*")
     assert (grown.status, "cannot become" in grown.body) == (400, True)
     assert list((pq.data / "_gateway" / "requests").iterdir()) == []
     assert set(pq.record()["queues"]) == {"letters"}
+    for answer in (elsewhere, occupied, grown):
+        assert str(pq.data) not in answer.body
     assert administrator.make("default/eu/Orders").values["Status"] == "Active"
     assert administrator.ask("GET", "/$Resources/queues").titles == ["default/eu/Orders", "letters"]
+
+
+def test_a_record_that_cannot_be_written_leaves_nothing_half_done(pq: Pq, small: Path) -> None:
+    pq.up(small)
+    administrator = Administrator(pq)
+    assert administrator.make("kept").status == 201
+    in_the_way = pq.data / "namespace.json.new"
+    in_the_way.mkdir()
+    for answer in (
+        administrator.make("new"),
+        administrator.ask("DELETE", "/kept"),
+        administrator.ask("PUT", "/kept", entry(values={"MaxDeliveryCount": 3}), If_Match="*"),
+    ):
+        assert (answer.status, str(pq.data) in answer.body) == (503, False), answer.body
+    in_the_way.rmdir()
+    assert administrator.ask("GET", "/new").titles == []
+    assert {path.name for path in pq.data.iterdir()} == {"_gateway", "letters", "kept", "lock", "namespace.json"}
+    found = administrator.ask("GET", "/kept").values
+    assert (found["MaxDeliveryCount"], found["EntityAvailabilityStatus"]) == ("10", "Available")
+    assert administrator.make("new").status == 201
+    assert administrator.ask("DELETE", "/kept").status == 200
+    assert set(pq.record()["queues"]) == {"letters", "new"}
+
+
+def test_what_a_supervisor_had_begun_to_delete_goes_with_the_next(pq: Pq, small: Path) -> None:
+    pq.up(small)
+    assert Administrator(pq).make("going").status == 201
+    pq.done("down")
+    record = pq.record()
+    record["queues"]["going"]["deleting"] = True
+    (pq.data / "namespace.json").write_text(json.dumps(record))
+    pq.up(small)
+    assert not (pq.data / "going").exists()
+    assert set(pq.record()["queues"]) == {"letters"}
+    assert Administrator(pq).make("going").values["MessageCount"] == "0"
 
 
 def test_queues_can_be_made_side_by_side_and_one_of_a_name(pq: Pq, small: Path) -> None:

@@ -179,6 +179,8 @@ def test_names_that_are_taken_or_none_are_refused(gateway: Gateway) -> None:
     taken = put(gateway, "/LETTERS", entry())
     assert (taken.status, "SubCode=40900. Conflict." in taken.body) == (409, True)
     for path in (
+        "/health",
+        "/Metrics",
         "/-a",
         "/a-",
         "/a%20b",

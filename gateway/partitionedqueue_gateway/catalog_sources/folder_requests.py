@@ -2,11 +2,12 @@
 
 FOLDER/<id>.request   what is wanted, written whole: {"do": "create", "name": …, "manifest": …}; or "change" and "spec";
                       or "delete"
-FOLDER/<id>.answer    what became of it: {"generation": …}, or {"refused": "exists" or "bad" or "missing", "words": …}
+FOLDER/<id>.answer    {"generation": …}; or {"refused": "exists", "missing", "bad" or "unavailable", "words": …}
 """
 
 import asyncio
 import json
+import logging
 import os
 import uuid
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from partitionedqueue_gateway.entities.changes import ChangeRefused, QueueExists
 from partitionedqueue_gateway.entities.failures import EntityNotFound
 from partitionedqueue_gateway.entities.queue import Queue, QueueName
 
+_log = logging.getLogger(__name__)
 REQUEST: Final = ".request"
 ANSWER: Final = ".answer"
 
@@ -62,7 +64,8 @@ class FolderRequests:
         except TimeoutError:
             raise SourceUnavailable(f"{wanted['name']}: what runs the brokers has not answered; try again") from None
         except (OSError, ValueError, KeyError) as error:
-            raise SourceUnavailable(f"what runs the brokers cannot be asked: {error!r}") from error
+            _log.warning("what runs the brokers cannot be asked: %r", error)
+            raise SourceUnavailable("what runs the brokers cannot be asked just now; try again") from error
 
 
 def _outcome(answer: Mapping[str, Any], wanted: Mapping[str, Any]) -> int:
@@ -73,6 +76,8 @@ def _outcome(answer: Mapping[str, Any], wanted: Mapping[str, Any]) -> int:
             raise QueueExists(answer["words"])
         case "missing":
             raise EntityNotFound(str(wanted["name"]))
+        case "unavailable":
+            raise SourceUnavailable(answer["words"])
         case _:
             raise ChangeRefused(answer["words"])
 
