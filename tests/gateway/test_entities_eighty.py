@@ -8,6 +8,7 @@ import pytest
 
 from harness.entities_in_use import Hand, bench, until
 from harness.redis_servers import Broker, running_brokers
+from harness.rest_door import answering
 
 PARTITIONS = 80
 
@@ -76,3 +77,16 @@ async def test_a_session_in_any_of_eighty_partitions_is_found(eighty: list[Broke
         await until(waiting.done, 0.5)
         assert waiting.result().partition == 63
         await waiting.result().release()
+
+
+async def test_who_waits_over_http_is_woken_by_any_of_eighty_partitions(eighty: list[Broker]) -> None:
+    async with bench(eighty) as one, answering(one) as http:
+        waiting = asyncio.create_task(http.lock("letters", within=120))
+        calls = -1
+        while calls != (calls := one.calls_so_far()) or not calls:  # noqa: ASYNC110 -- until all have been asked
+            await asyncio.sleep(0.3)
+        one.put(63, "hello")
+        got = await asyncio.wait_for(waiting, 20)
+        assert got.body == b"hello"
+        assert (await http.ask("DELETE", got.held)).status == 200
+        assert one.calls_so_far() - calls <= 5

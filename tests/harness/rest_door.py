@@ -12,6 +12,7 @@ from aiohttp import ClientResponse, ClientSession
 from yarl import URL
 
 from harness.amqp_door import Door
+from harness.entities_in_use import Bench
 from partitionedqueue_gateway import limits
 from partitionedqueue_gateway.access.access import Access
 from partitionedqueue_gateway.rest.authorization import Authorization
@@ -103,7 +104,7 @@ async def _read(response: ClientResponse) -> Answer:
 
 
 @asynccontextmanager
-async def answering(door: Door, access: Access | None = None) -> AsyncIterator[Caller]:
+async def answering(door: Door | Bench, access: Access | None = None) -> AsyncIterator[Caller]:
     """Somebody who asks, and what answers them; everybody may do everything unless `access` says otherwise."""
     data_plane = DataPlane(door.entities, Authorization(access or Access(None)))
     async with serving(for_everybody(Answered(), (), rooms=(data_plane,))) as protocol:
