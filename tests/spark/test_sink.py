@@ -15,9 +15,10 @@ from partitionedqueue.model.errors import BrokerUnavailable, PartitionedQueueErr
 from partitionedqueue.model.message import Message
 from partitionedqueue.model.partitioning import partition_of
 from partitionedqueue.model.queue_spec import QueueStatus
+from partitionedqueue_spark import schema
 from partitionedqueue_spark.connection import InvalidOption
 from partitionedqueue_spark.partition import PartitionUnreadable
-from partitionedqueue_spark.sink_columns import InvalidColumn, InvalidRow, named
+from partitionedqueue_spark.sink_columns import COLUMNS, THE_BROKERS, InvalidColumn, InvalidRow, named
 from partitionedqueue_spark.sink_ids import DerivedIds, TooManyRows
 from partitionedqueue_spark.sink_options import SENDER_PASSWORD_VARIABLE, SinkOptions
 from partitionedqueue_spark.sink_sending import NotWritten
@@ -204,6 +205,11 @@ def test_more_rows_than_can_be_told_apart_are_refused() -> None:
 def test_a_frame_that_is_none_of_messages_is_refused_by_its_column(columns: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InvalidColumn, match=sentence):
         named(from_arrow_schema(pa.table(columns).schema))
+
+
+def test_every_column_that_is_read_can_be_written_or_is_known_as_the_brokers() -> None:
+    assert set(schema.COLUMNS) == {*COLUMNS, *THE_BROKERS}
+    assert not {*COLUMNS} & {*THE_BROKERS}
 
 
 def test_unknown_columns_can_be_left_out(brokers: Brokers) -> None:
