@@ -11,6 +11,7 @@ from partitionedqueue.broker import calls
 from partitionedqueue.broker.calls import Call, Words
 from partitionedqueue.broker.library import library_text, must_load
 from partitionedqueue.broker.logins import NO_LOGIN, Credentials, Login
+from partitionedqueue.broker.packing import packed
 from partitionedqueue.broker.refusals import error_in, error_of
 from partitionedqueue.broker.replies import Raw
 from partitionedqueue.model import limits
@@ -110,7 +111,7 @@ class _Connection(asyncio.Protocol):
         if not self._unwritten:
             self._loop.call_soon(self._write)
         for words in commands:
-            self._unwritten.append(hiredis.pack_command(words))  # type: ignore[arg-type]  # its stub knows tuples of one
+            self._unwritten += packed(words)
         future: asyncio.Future[Raw] = self._loop.create_future()
         self._waiting.append(_Asked(future, self._loop.time() + self._timeout_s, counted, len(commands)))
         return future
