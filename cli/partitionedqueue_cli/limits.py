@@ -42,6 +42,10 @@ REQUESTS_POLL_SECONDS: Final = 0.05
 REQUEST_BYTES_MAX: Final = 1 << 20
 """Of one request; the gateway takes descriptions of 64 KB."""
 
+DELETES_MAX: Final = 50
+DELETE_AGAIN_SECONDS: Final = 0.1
+"""How often, and how far apart, it is tried to take a folder away in which a broker may be ending still."""
+
 DOWN_SECONDS_MAX: Final = 60.0
 """How long `pq down` waits for the supervisor to end."""
 

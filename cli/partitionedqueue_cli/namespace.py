@@ -52,7 +52,7 @@ class QueueRecord:
     """One queue of the folder, with its brokers in partition order; `up`: the supervisor runs it.
 
     `administered`: it was made over the administration API, so that it is up whatever file is. `deleting`: it goes,
-    whatever happens. Times are in ms since 1970; 0: an older version has made it.
+    whatever happens, or is not there yet. Times are in ms since 1970; 0: an older version has made it.
     """
 
     manifest: Mapping[str, Any]

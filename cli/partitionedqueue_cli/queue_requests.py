@@ -7,6 +7,7 @@ FOLDER/<id>.answer    {"generation": …}; or {"refused": "exists", "missing", "
 import asyncio
 import contextlib
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -39,14 +40,20 @@ class QueueRequests:
         self._busy: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def serve(self) -> None:
-        """Until cancelled."""
+        """Until cancelled. The folder goes then, by which whoever waits for an answer knows."""
         async with asyncio.TaskGroup() as group:
-            while True:
-                here = {path.stem for path in self._folder.glob(f"*{REQUEST}")}
-                for number in here - self._taken:
-                    group.create_task(self._serve(number))
-                self._taken = here  # those that their asker has withdrawn are forgotten
-                await asyncio.sleep(limits.REQUESTS_POLL_SECONDS)
+            try:
+                await self._look(group)
+            finally:
+                shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def _look(self, group: asyncio.TaskGroup) -> None:
+        while True:
+            here = {path.stem for path in self._folder.glob(f"*{REQUEST}")}
+            for number in here - self._taken:
+                group.create_task(self._serve(number))
+            self._taken = here  # those that their asker has withdrawn are forgotten
+            await asyncio.sleep(limits.REQUESTS_POLL_SECONDS)
 
     async def _serve(self, number: str) -> None:
         """Answer one, whatever comes of it. Nobody reads the answer of one that was withdrawn."""

@@ -174,10 +174,14 @@ def _forget(record: Namespace, new: list[str], *, but_not_data_of: list[str]) ->
 
 
 def _finish_deleting(record: Namespace) -> None:
-    """Whatever a supervisor had begun to delete when it ended."""
+    """Whatever a supervisor had begun to delete, or to make, when it ended."""
     for name in [name for name, queue in record.queues.items() if queue.deleting]:
         _end_brokers(record, name)
-        shutil.rmtree(record.folder / name, ignore_errors=True)
+        for _ in range(limits.DELETES_MAX):  # a broker that was being made may be ending still, and writes once more
+            shutil.rmtree(record.folder / name, ignore_errors=True)
+            if not (record.folder / name).exists():
+                break
+            time.sleep(limits.DELETE_AGAIN_SECONDS)
         del record.queues[name]
 
 

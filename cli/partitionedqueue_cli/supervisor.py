@@ -63,20 +63,20 @@ class Supervisor:
         folder = self.namespace.folder / name
         if folder.exists():
             raise CommandFailed(f"the folder of this namespace has something called {name} that is no queue's")
-        queue = made(manifest, administered=True)
-        queue.up = True
-        keepers = self._keepers_of(queue)
+        queue = self.namespace.queues[name] = made(manifest, administered=True)
+        keepers = self._keepers[name] = self._keepers_of(queue)
+        queue.deleting = True  # until it is there: what this supervisor leaves should it be killed is taken away
         try:
+            self.namespace.save()
             await _all(self._start(keeper) for keeper in keepers)
-            self.namespace.queues[name], self._keepers[name] = queue, keepers
+            queue.up, queue.deleting = True, False
             self.brokers_have_changed()
         except BaseException:
-            if self.namespace.queues.pop(name, None) is not None:
-                del self._keepers[name]
-                with contextlib.suppress(OSError):  # it may be the record alone that tells of it
-                    self.brokers_have_changed()
+            del self.namespace.queues[name], self._keepers[name]
             await asyncio.gather(*(keeper.stop() for keeper in keepers))
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            with contextlib.suppress(OSError):  # it may be the record alone that tells of it
+                self.brokers_have_changed()
             raise
         self._keep(name)
         self.say(f"queue {name} was made over the administration API, {len(keepers)} partitions")

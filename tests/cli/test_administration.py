@@ -127,6 +127,31 @@ def test_what_a_supervisor_had_begun_to_delete_goes_with_the_next(pq: Pq, small:
     assert Administrator(pq).make("going").values["MessageCount"] == "0"
 
 
+def test_a_supervisor_that_is_killed_while_it_makes_a_queue_leaves_its_name_free(pq: Pq, small: Path) -> None:
+    supervisor = pq.up(small)
+    administrator = Administrator(pq)
+    with ThreadPoolExecutor(1) as pool:
+        making = pool.submit(administrator.make, "half", **PARTITIONED)
+        wait_until((pq.data / "half").exists)
+        supervisor.kill()
+        supervisor.wait(10)
+        assert making.exception(60) is not None or making.result().status == 503
+    pq.up(small)
+    assert not (pq.data / "half").exists()
+    assert Administrator(pq).make("half").status == 201
+
+
+def test_a_namespace_that_ends_keeps_nobody_waiting_for_a_queue(pq: Pq, small: Path) -> None:
+    pq.up(small)
+    administrator = Administrator(pq)
+    with ThreadPoolExecutor(1) as pool:
+        making = pool.submit(administrator.make, "half", **PARTITIONED)
+        wait_until((pq.data / "half").exists)
+        pq.done("down")
+        assert making.result(60).status in {201, 503}
+    assert (pq.data / "half").exists() == ("half" in pq.record()["queues"])
+
+
 def test_queues_can_be_made_side_by_side_and_one_of_a_name(pq: Pq, small: Path) -> None:
     pq.up(small)
     administrator = Administrator(pq)

@@ -55,7 +55,9 @@ class FolderRequests:
             await asyncio.to_thread(_write_whole, request, json.dumps(wanted))
             try:
                 async with asyncio.timeout(limits.CHANGE_ANSWER_S_MAX):
-                    while not answer.exists():  # noqa: ASYNC110 -- it is another process that writes it
+                    while not answer.exists():
+                        if not request.exists():  # whoever answers takes them all away when it ends
+                            raise SourceUnavailable("what runs the brokers is ending; try again")
                         await asyncio.sleep(limits.CHANGE_LOOK_S)
                 return _outcome(json.loads(await asyncio.to_thread(answer.read_text, encoding="utf-8")), wanted)
             finally:
