@@ -12,62 +12,33 @@ goes on from its checkpoint.
 """
 
 import argparse
-import json
-import signal
 import sys
-import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from pyspark import SparkConf
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.streaming.query import StreamingQuery
 
-from partitionedqueue_spark import register
+from partitionedqueue_spark import job
 
 FLIGHT: Final = "carrier string, origin string, hour int, dep_delay double"
 TRIGGER: Final = "1 second"
-POLL_S: Final = 0.2
 SHUFFLE_PARTITIONS: Final = "4"  # a few hundred groups; Spark's own 200 would be 200 state stores
 
 
-def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
+def parser() -> argparse.ArgumentParser:
     """The command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--queue", required=True)
-    where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("--namespace", help="the cluster's namespace that the queue is in")
-    where.add_argument("--brokers", help="host:port,host:port in partition order")
-    where.add_argument("--data-dir", help="the folder of an embedded namespace")
-    parser.add_argument("--checkpoint", required=True)
-    parser.add_argument("--output", required=True)
-    parser.add_argument("--max-messages-per-trigger", type=int)
-    parser.add_argument("--available-now", action="store_true", help="read what is there, and end")
-    return parser.parse_args(argv)
+    made = job.parser(__doc__)
+    job.add_stream_arguments(made)
+    return made
 
 
-def session() -> SparkSession:
-    """The session; what spark-submit was told goes first."""
-    conf = SparkConf().setIfMissing("spark.master", "local[*]").setIfMissing("spark.app.name", "flights")
-    conf.setIfMissing("spark.sql.shuffle.partitions", SHUFFLE_PARTITIONS)
-    conf.setIfMissing("spark.ui.showConsoleProgress", "false")
-    spark = SparkSession.builder.config(conf=conf).getOrCreate()
-    register(spark)
-    return spark
-
-
-def flights(spark: SparkSession, options: argparse.Namespace) -> DataFrame:
+def flights(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
     """The stream of flights. A message that is no JSON stops the job: nothing is left out in silence."""
-    reader = spark.readStream.format("partitionedqueue").option("queue", options.queue)
-    for name, value in (("namespace", options.namespace), ("brokers", options.brokers), ("dataDir", options.data_dir)):
-        if value:
-            reader = reader.option(name, value)
-    if options.max_messages_per_trigger:
-        reader = reader.option("maxMessagesPerTrigger", options.max_messages_per_trigger)
+    messages = spark.readStream.format("partitionedqueue").options(**options).load()
     flight = f.from_json(f.col("body").cast("string"), FLIGHT, {"mode": "FAILFAST"})
-    return reader.load().select(flight.alias("flight")).select("flight.*")
+    return messages.select(flight.alias("flight")).select("flight.*")
 
 
 def grouped(stream: DataFrame) -> DataFrame:
@@ -127,58 +98,28 @@ class Results:
             groups.unpersist()
 
 
-class Report:
-    """One line of JSON for each committed batch."""
-
-    def __init__(self, results: Results) -> None:
-        self._results = results
-        self._last = -1
-
-    def print_new(self, query: StreamingQuery) -> None:
-        """Print the batches that have ended since the last time."""
-        for progress in query.recentProgress:
-            batch = int(progress["batchId"])
-            if batch <= self._last or batch not in self._results.totals:
-                continue
-            rows, took_ms = int(progress["numInputRows"]), int(progress["durationMs"]["triggerExecution"])
-            if rows == 0:
-                continue
-            self._last = batch
-            line = {
-                "batch": batch,
-                "rows": rows,
-                "rows_total": self._results.totals.pop(batch),
-                "rows_per_second": round(rows * 1000 / max(1, took_ms), 1),
-            }
-            sys.stdout.write(json.dumps(line) + "\n")
-            sys.stdout.flush()
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run until the end of what is there, or SIGTERM."""
-    options = arguments(argv)
-    stopping = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
-    spark = session()
-    results = Results(options.output)
-    report = Report(results)
-    writer = (
-        grouped(flights(spark, options))
-        .writeStream.queryName("flights")
-        .outputMode("complete")
-        .option("checkpointLocation", options.checkpoint)
-        .foreachBatch(results.write)
-    )
-    trigger = writer.trigger(availableNow=True) if options.available_now else writer.trigger(processingTime=TRIGGER)
-    query = trigger.start()
+    made = parser()
+    given = made.parse_args(argv)
+    options = job.options_of(given, made)
+    stopping = job.stop_on_sigterm()
+    spark = job.session("flights", spark_sql_shuffle_partitions=SHUFFLE_PARTITIONS)
+    results = Results(given.output)
+
+    def report(progress: Mapping[str, Any]) -> None:
+        job.print_batch(progress, rows_total=results.totals.pop(int(progress["batchId"])))
+
     try:
-        while query.isActive and not stopping.wait(POLL_S):
-            report.print_new(query)
-        if stopping.is_set():
-            query.stop()
-        else:
-            query.awaitTermination()  # raises what ended it
-        report.print_new(query)
+        writer = (
+            grouped(flights(spark, options))
+            .writeStream.queryName("flights")
+            .outputMode("complete")
+            .option("checkpointLocation", given.checkpoint)
+            .foreachBatch(results.write)
+        )
+        trigger = writer.trigger(availableNow=True) if given.available_now else writer.trigger(processingTime=TRIGGER)
+        job.run(trigger.start(), stopping, report)
     finally:
         spark.stop()
     return 0

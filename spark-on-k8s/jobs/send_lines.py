@@ -3,7 +3,7 @@
     python send_lines.py --queue flights [--namespace NAME] [--key FIELD] < flights.jsonl
 
 With --key each line is a JSON object, and that field of it the partition key: what has one key stays in order. The
-password of the brokers' user `gateway` comes by PQ_BROKER_PASSWORD. It ends when every message is on disk.
+password of the brokers' user `spark-sender` comes by PQ_SENDER_PASSWORD. It ends when every message is on disk.
 """
 
 import argparse
@@ -14,21 +14,20 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Final, TextIO
 
-from partitionedqueue.broker.access import GATEWAY
 from partitionedqueue.broker.client import BrokerClient
 from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.broker.logins import fixed
 from partitionedqueue.broker.sender import QueueSender
 from partitionedqueue.model.message import Message
 from partitionedqueue_spark.discovery import located
-from partitionedqueue_spark.options import SourceOptions
+from partitionedqueue_spark.sink_options import SinkOptions
 
 IN_FLIGHT_MAX: Final = 2048  # each of many partitions has its next batch waiting; some MB
 
 
 def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--queue", required=True)
     parser.add_argument("--namespace", default=os.environ.get("NAMESPACE", "default"))
     parser.add_argument("--key", help="the field that is the partition key")
@@ -44,7 +43,7 @@ def messages(lines: TextIO, key: str | None) -> Iterator[Message]:
             yield Message(body=body.encode(), partition_key=str(found) if found else None)
 
 
-async def send(options: SourceOptions, source: Iterator[Message]) -> int:
+async def send(options: SinkOptions, source: Iterator[Message]) -> int:
     """Send them all, many at a time; how many."""
     login = fixed(options.password, options.username)
     clients = [BrokerClient(at, login=login) for at in options.brokers]
@@ -70,8 +69,8 @@ async def send(options: SourceOptions, source: Iterator[Message]) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run until the end of standard input."""
     given = arguments(argv)
-    where = {"queue": given.queue, "namespace": given.namespace, "username": GATEWAY}
-    sent = asyncio.run(send(located(SourceOptions.parse(where)), messages(sys.stdin, given.key)))
+    options = located(SinkOptions.parse({"queue": given.queue, "namespace": given.namespace}))
+    sent = asyncio.run(send(options, messages(sys.stdin, given.key)))
     sys.stdout.write(f"Sent {sent} messages to queue {given.queue}\n")
     return 0
 

@@ -9,8 +9,6 @@ import yaml
 
 from partitionedqueue.broker import access
 from partitionedqueue.broker.library import library_text
-from partitionedqueue.model.placement import BROKER_CLIENT_LABEL, secret_name
-from partitionedqueue_spark.options import PASSWORD_VARIABLE
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = {"broker": "broker-image", "operator": "operator", "gateway": "gateway", "spark": "spark-on-k8s"}
@@ -75,11 +73,3 @@ def test_the_manifests_run_the_version_that_the_chart_installs() -> None:
     version = yaml.safe_load((ROOT / "charts/partitionedqueue/Chart.yaml").read_text())["appVersion"]
     text = "\n".join(path.read_text() for path in sorted((ROOT / "spark-on-k8s/manifests").glob("*.yaml")))
     assert set(re.findall(r"partitionedqueue/spark:(\S+)", text)) == {version}
-
-
-def test_the_manifests_open_the_way_to_the_brokers() -> None:
-    """By the label and the Secret's keys that the operator's objects go by."""
-    text = "\n".join(path.read_text() for path in sorted((ROOT / "spark-on-k8s/manifests").glob("*.yaml")))
-    assert text.count(f'{BROKER_CLIENT_LABEL}: "true"') == 2  # the sender; the drivers and executors
-    assert f"{PASSWORD_VARIABLE}={secret_name('flights')}:{access.SPARK}-password" in text
-    assert f"{{name: {secret_name('flights')}, key: {access.GATEWAY}-password}}" in text

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from partitionedqueue.model.message import Message
 from spark.brokers import Brokers
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 
 JOB = Path(__file__).parents[2] / "spark-on-k8s" / "jobs" / "flights.py"
 FLIGHTS = [
@@ -34,7 +34,7 @@ def test_the_job_counts_goes_on_from_its_checkpoint_and_ends_on_sigterm(
     ]
     environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
     once = subprocess.run(
-        [*command, "--available-now"], capture_output=True, text=True, timeout=120, env=environment, check=False
+        [*command, "--available-now"], capture_output=True, text=True, timeout=280, env=environment, check=False
     )
     assert once.returncode == 0, once.stderr
     (line,) = map(json.loads, once.stdout.splitlines())
