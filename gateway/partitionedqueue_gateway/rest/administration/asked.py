@@ -10,6 +10,9 @@ from partitionedqueue_gateway.entities.queue import QueueName
 
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")  # RFC 1123, as Kubernetes has it
 
+_INSIDE: Final = frozenset({"messages", "subscriptions"})
+"""Parts of a path that stand for what is inside an entity: requests for a queue with such a part would not reach it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -25,12 +28,16 @@ class Asked:
         """Of a path that has been decoded once."""
         (namespace, name, sub_queue), node = parse_path(path)
         parts = [part for part in path.split("/") if part]
-        itself = node is Node.ENTITY and sub_queue is SubQueue.NONE and not (not namespace and "/" in name)
+        several = name.split("/") if "/" in name else []
+        itself = node is Node.ENTITY and sub_queue is SubQueue.NONE and not (several and not namespace)
         return cls(
             path="/".join(part for part in (namespace, name, sub_queue.value, node.value) if part),
             name=QueueName(namespace or default_namespace, object_name(name)),
             title="/".join(parts[1:] if namespace else parts),
             may_be_queue=(
-                itself and is_entity_name(name) and bool(_NAMESPACE.fullmatch(namespace or default_namespace))
+                itself
+                and is_entity_name(name)
+                and not _INSIDE.intersection(several)
+                and bool(_NAMESPACE.fullmatch(namespace or default_namespace))
             ),
         )

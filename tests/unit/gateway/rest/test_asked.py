@@ -27,7 +27,16 @@ def test_the_queue_that_rights_are_asked_for_is_the_one_that_is_acted_on(segment
 
 @pytest.mark.parametrize(
     "path",
-    ["orders/$management", "orders/$cbs", "orders/$DeadLetterQueue", "%74eam-a/orders", "x:/orders", "t_a/orders"],
+    [
+        "default/a/messages/head",
+        "default/a/subscriptions/b",
+        "orders/$management",
+        "orders/$cbs",
+        "orders/$DeadLetterQueue",
+        "%74eam-a/orders",
+        "x:/orders",
+        "t_a/orders",
+    ],
 )
 def test_what_stands_beside_a_queue_or_in_no_namespace_is_no_queue(path: str) -> None:
     assert not Asked.of(path, "default").may_be_queue
