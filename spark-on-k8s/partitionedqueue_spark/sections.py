@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from partitionedqueue.model.errors import InvalidMessage
 from partitionedqueue.model.stored_message import HEADER_BYTES
@@ -20,10 +21,12 @@ FIELDS: Final = {
 """Columns that come out of the properties section, by the places of their fields in it."""
 
 PROPERTIES: Final = 0x73
+_SECTION: Final = 0x5300  # how every section begins, read as a little-endian pair
 _SMALL_LIST, _LARGE_LIST, _EMPTY_LIST = 0xC0, 0xD0, 0x45
 # By the upper half of a format code: bytes that follow it, without those that its size counts.
 _WIDTHS: Final = np.array([0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 1, 4, 1, 4, 1, 4], dtype=np.int64)
-_SIZED_BY_ONE: Final = np.isin(np.arange(16), (0xA, 0xC, 0xE))
+_HALVES_SIZED_BY_ONE: Final = (0xA, 0xC, 0xE)
+_SIZED_BY_ONE: Final = np.isin(np.arange(16), _HALVES_SIZED_BY_ONE)
 _SIZED_BY_FOUR: Final = np.isin(np.arange(16), (0xB, 0xD, 0xF))
 
 
@@ -59,19 +62,26 @@ def _properties(data: Bytes, starts: Longs, bodies: Longs) -> tuple[Longs, Longs
     rows, at = np.arange(len(starts)), starts + HEADER_BYTES
     found_rows, found_at = [], []
     while True:
-        inside = at + 3 < bodies[rows]
-        rows, at = rows[inside], at[inside]
+        inside = at + 3 < (bodies if len(rows) == len(bodies) else bodies[rows])
+        if not bool(inside.all()):
+            rows, at = rows[inside], at[inside]
         if not len(rows):
             break
-        if bool((data[at] != 0).any()) or bool((data[at + 1] != 0x53).any()):
+        if bool((_pairs(data)[at] != _SECTION).any()):
             raise InvalidMessage("no AMQP section begins where the one before it ends")
-        descriptors = data[at + 2]
+        at = at + 2
+        descriptors = data[at]
         there = descriptors == PROPERTIES
-        found_rows.append(rows[there])
-        found_at.append(at[there] + 3)
+        if bool(there.any()):
+            found_rows.append(rows[there])
+            found_at.append(at[there] + 1)
         on = descriptors < PROPERTIES
-        rows, at = rows[on], at[on]
-        at = at + 3 + _sizes(data, at + 3)
+        if not bool(on.all()):
+            rows, at = rows[on], at[on]
+        if not len(rows):
+            break
+        at = at + 1
+        at = at + _sizes(data, at)
     return np.concatenate(found_rows or [rows]), np.concatenate(found_at or [at])
 
 
@@ -117,6 +127,8 @@ def text_extents(data: Bytes, places: Places) -> tuple[Longs, Longs, Longs]:
 def _sizes(data: Bytes, at: Longs) -> Longs:
     """How many bytes the values at some places take, format code included."""
     halves = data[_within(data, at)] >> 4
+    if len(halves) and halves[0] in _HALVES_SIZED_BY_ONE and bool((halves == halves[0]).all()):  # as most are
+        return data[_within(data, at + 1)] + np.int64(2)
     sizes = 1 + _WIDTHS[halves]
     if bool((halves < 4).any()):
         raise InvalidMessage("a value in the sections of a stored message has a format code that AMQP does not know")
@@ -134,6 +146,11 @@ def _u32(data: Bytes, at: Longs) -> Longs:
     for place in range(4):
         value = value * 256 + data[_within(data, at + place)]
     return value
+
+
+def _pairs(data: Bytes) -> npt.NDArray[np.uint16]:
+    """Each byte together with the next."""
+    return np.ndarray(max(0, len(data) - 1), dtype="<u2", buffer=data, strides=(1,))
 
 
 def _within(data: Bytes, at: Longs) -> Longs:
