@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster import choice
+from harness.cluster import choice, images
 from harness.cluster.cluster import Cluster
 from harness.cluster.own import OwnCluster
+from harness.live_queue import LiveQueue
 from harness.release import Release
 
 _HERE = Path(__file__).parent
+_ROOT = _HERE.parents[1]
+_SPARK = _ROOT / "spark-on-k8s/manifests"
 _TEST_SECONDS = 600
 
 
@@ -46,13 +49,37 @@ def release(cluster: Cluster) -> Release:
     return installed
 
 
+@pytest.fixture(scope="session")
+def flights(cluster: Cluster, release: Release) -> Iterator[LiveQueue]:
+    """The demo's queue, what Spark needs beside it, and a pod to send from, all as restricted as can be.
+
+    Once for the run, since 16 brokers and Spark's image take their time: who uses it leaves it empty.
+    """
+    assert release.pods("operator")
+    cluster.load("spark", version=images.chart_version())
+    namespace = _made(cluster, "flights")
+    cluster.kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
+    queue = LiveQueue(cluster, namespace, "flights")
+    queue.kubectl("apply", "-f", str(_ROOT / "crds/examples/flights.yaml"), "-f", str(_SPARK / "spark.yaml"))
+    queue.settled()
+    queue.kubectl("apply", "-f", str(_SPARK / "sender.yaml"))
+    queue.kubectl("wait", "--for=condition=Ready", "pod/sender", "--timeout=100s")
+    yield queue
+    cluster.kubectl("delete", "namespace", namespace, "--wait=false")
+
+
 @pytest.fixture
 def namespace(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
     """An empty namespace named for its test; deleted afterwards, which is not waited for."""
-    words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).removeprefix("test-")[:40].strip("-")
+    name = _made(cluster, re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).removeprefix("test-")[:40].strip("-"))
+    yield name
+    cluster.kubectl("delete", "namespace", name, "--wait=false")
+
+
+def _made(cluster: Cluster, words: str) -> str:
+    """A new namespace's name, once pods are let into it."""
     name = f"{words}-{secrets.token_hex(3)}"
     cluster.kubectl("create", "namespace", name)
     # Pods are refused until the controller manager has made it.
     cluster.kubectl("wait", "--for=create", "serviceaccount/default", "-n", name, "--timeout=60s")
-    yield name
-    cluster.kubectl("delete", "namespace", name, "--wait=false")
+    return name

@@ -1,8 +1,13 @@
-"""The flights on a cluster: sent into 16 partitions, read by `spark-submit --deploy-mode cluster`, and by pandas."""
+"""The flights on a cluster: sent into 16 partitions, read by `spark-submit --deploy-mode cluster`, and by pandas.
+
+There is no gateway meanwhile: the job reads the brokers themselves.
+"""
 
 import json
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
@@ -11,8 +16,6 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from demo import figures, flights_data
-from harness.cluster import images
-from harness.cluster.cluster import Cluster
 from harness.live_queue import LiveQueue
 from harness.patience import eventually
 from harness.release import Release
@@ -32,17 +35,19 @@ for name in ("by_carrier", "by_origin_hour"):
 pytestmark = pytest.mark.timeout(900, func_only=True)
 
 
-@pytest.fixture
-def flights(cluster: Cluster, release: Release, namespace: str) -> LiveQueue:
-    """The queue of the demo, what Spark needs beside it, and a pod to send from; all as restricted as can be."""
-    cluster.load("spark", version=images.chart_version())
-    cluster.kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
-    queue = LiveQueue(cluster, namespace, "flights")
-    queue.kubectl("apply", "-f", str(ROOT / "crds/examples/flights.yaml"), "-f", str(MANIFESTS / "spark.yaml"))
-    queue.settled()
-    queue.kubectl("apply", "-f", str(MANIFESTS / "sender.yaml"))
-    queue.kubectl("wait", "--for=condition=Ready", "pod/sender", "--timeout=100s")
-    return queue
+@contextmanager
+def no_gateway(release: Release) -> Iterator[None]:
+    """Scaled to zero, and back."""
+    deployment = ("-n", release.namespace, f"deployment/{release.name}-gateway")
+    had = len(release.pods("gateway"))
+    assert had
+    release.cluster.kubectl("scale", "--replicas=0", *deployment)
+    eventually(lambda: not release.pods("gateway"), "the gateways have not gone", 90)
+    try:
+        yield
+    finally:
+        release.cluster.kubectl("scale", f"--replicas={had}", *deployment)
+        release.cluster.kubectl("rollout", "status", *deployment, "--timeout=100s")
 
 
 def submitted(queue: LiveQueue) -> str:
@@ -60,7 +65,9 @@ def submitted(queue: LiveQueue) -> str:
     return log
 
 
-def test_the_job_reads_every_partition_and_gives_the_figures_that_pandas_gives(flights: LiveQueue) -> None:
+def test_the_job_reads_every_partition_and_gives_the_figures_that_pandas_gives(
+    flights: LiveQueue, release: Release
+) -> None:
     file = flights_data.read_flights()
     lines = file.to_json(orient="records", lines=True)
     send = ("exec", "-i", "sender", "--", "python", f"{JOBS}/send_lines.py", "--queue=flights", "--key=tailnum")
@@ -68,7 +75,8 @@ def test_the_job_reads_every_partition_and_gives_the_figures_that_pandas_gives(f
     assert sent == f"Sent {FLIGHTS} messages to queue flights\n"
 
     since = time.monotonic()
-    log = submitted(flights)
+    with no_gateway(release):
+        log = submitted(flights)
     print(f"the job took {time.monotonic() - since:.0f} s", file=sys.stderr)  # noqa: T201 -- for whoever reads the run
     batches = [json.loads(line) for line in log.splitlines() if line.startswith('{"batch"')]
     assert sum(batch["rows"] for batch in batches) == FLIGHTS
