@@ -273,7 +273,7 @@ function holds_too_many(s, its)
   return refusal('LOCKSFULL', "session '" .. its.id .. "' holds " .. HELD_MOST / 6 .. ' receives that are not settled: settle some first')
 end
 
--- The session that a receive or a claim is for, nil where the queue has none; or false and a refusal.
+-- The session that a receive is for, nil where the queue has none; or false and a refusal.
 function session_to_receive_from(s, now, id, number)
   if not s.config.may_receive then
     return false, refusal('DISABLED', 'the queue is ' .. s.config.status .. ': it hands out no messages')
