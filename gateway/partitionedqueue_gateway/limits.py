@@ -95,7 +95,10 @@ REQUESTS_AT_ONCE_MAX: Final = 256
 """Further ones are answered 503 at once; those that wait for messages are bounded by the connections alone."""
 
 CONNECTIONS_MAX: Final = 1_024
-"""Further ones are closed as they come."""
+"""A further one takes the place of the one that has been without a request longest; with none such it is closed."""
+
+HTTP_WAITS_MAX: Final = 900
+"""Requests that wait for messages; further ones are answered 503. So probes and senders always find a connection."""
 
 HEADER_BYTES_MAX: Final = 1 << 16
 """Of one header line: Azure's bound on all properties of a message, BrokerProperties being one."""

@@ -2,8 +2,10 @@
 
 import asyncio
 import re
+import socket
 from email.utils import parsedate_to_datetime
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -18,9 +20,11 @@ from partitionedqueue.broker.keys import QueueKeys
 from partitionedqueue.model import limits
 from partitionedqueue.model.message import Message
 from partitionedqueue.model.stored_message import encode
+from partitionedqueue_gateway import limits as gateway_limits
 from partitionedqueue_gateway.amqp.engine import outcomes, sections
 from partitionedqueue_gateway.amqp.engine.values import Symbol
 from partitionedqueue_gateway.entities.addresses import parse
+from partitionedqueue_gateway.rest.data_plane import receiving
 
 KEYS = QueueKeys("orders")
 LOCK = r"http://127\.0\.0\.1:\d+/orders/messages/(\d+)/([0-9a-f-]{36})"
@@ -141,6 +145,62 @@ async def test_a_message_that_cannot_be_written_goes_back_at_once_and_uncounted(
         assert 0 < got < 64
 
 
+@pytest.mark.parametrize("how", ["FIN", "RST"])
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+async def test_a_message_is_not_written_to_who_hung_up_as_it_came(
+    brokers: list[Broker], method: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, taken = asyncio.get_running_loop(), receiving._Wait._take
+    with socket.socket() as caller:
+
+        def take(wait: Any, messages: Any) -> None:
+            caller.close()  # the loop has not seen it yet
+            taken(wait, messages)
+
+        monkeypatch.setattr(receiving._Wait, "_take", take)
+        async with served(brokers) as door, answering(door) as http:
+            caller.setblocking(False)
+            await loop.sock_connect(caller, ("127.0.0.1", http.port))
+            request = f"{method} /orders/messages/head HTTP/1.1\r\nHost: x\r\n\r\n"
+            await loop.sock_sendall(caller, request.encode())
+            await until(lambda: http.waits)
+            if how == "RST":
+                caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            await http.send("hello")
+            await until(lambda: caller.fileno() < 0 and not http.waits)
+            got = await http.ask(method, "/orders/messages/head?timeout=10")
+            assert (got.body, got.properties["DeliveryCount"]) == (b"hello", 1)
+
+
+async def test_many_who_wait_leave_room_for_others(brokers: list[Broker], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gateway_limits, "HTTP_WAITS_MAX", 2)
+    async with served(brokers) as door, answering(door) as http:
+        waiting = [asyncio.create_task(http.lock(within=60)) for _ in range(2)]
+        await until(lambda: http.waits == 2)
+        refused = await http.lock()
+        assert (refused.status, refused.sub_code, refused.headers["Retry-After"]) == (503, 50002, "1")
+        for number in range(2):
+            assert (await http.send(str(number))).status == 201
+        assert {got.body for got in await asyncio.gather(*waiting)} == {b"0", b"1"}
+
+
+async def test_silent_connections_make_room_for_new_ones(
+    brokers: list[Broker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateway_limits, "CONNECTIONS_MAX", 5)
+    async with served(brokers) as door, answering(door) as http:
+        waiting = asyncio.create_task(http.lock(within=60))
+        await until(lambda: http.waits)
+        silent = [await asyncio.open_connection("127.0.0.1", http.port) for _ in range(12)]
+        for _, writer in silent:
+            writer.write(b"POST /ord")
+        for number in range(3):
+            assert (await http.send(str(number), headers={"Connection": "close"})).status == 201
+        assert (await asyncio.wait_for(waiting, 10)).status == 201
+        for _, writer in silent:
+            writer.close()
+
+
 async def test_at_the_end_of_a_gateway_who_waits_is_sent_elsewhere(brokers: list[Broker]) -> None:
     async with served(brokers) as door, answering(door) as http:
         waiting = [asyncio.create_task(http.lock(within=60)) for _ in range(3)]
@@ -157,9 +217,10 @@ async def test_the_dead_letter_queue_is_read_by_its_path(brokers: list[Broker]) 
     async with served(brokers, orders={"max_delivery_count": 1}) as door, answering(door) as http:
         await http.send("bad", headers={"Own": '"kept"'})
         await http.ask("PUT", (await http.lock()).held)
-        for path in ("orders/$deadletterqueue", "orders/%24DeadLetterQueue"):
+        for path in ("orders/$deadletterqueue", "ORDERS/%24DeadLetterQueue"):
             got = await http.lock(path)
             assert (got.status, got.body) == (201, b"bad")
+            assert got.held.startswith("/orders/$DeadLetterQueue/messages/")
             assert got.headers["DeadLetterReason"] == '"MaxDeliveryCountExceeded"'
             assert got.headers["Own"] == '"kept"'
             assert got.properties["DeadLetterSource"] == "orders"

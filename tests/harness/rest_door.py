@@ -64,6 +64,12 @@ class Caller:
         assert self._data_plane is not None
         return self._data_plane._sending._bodies._bytes
 
+    @property
+    def waits(self) -> int:
+        """Requests that wait for messages there."""
+        assert self._data_plane is not None
+        return len(self._data_plane._receiving._waits)
+
     def drain(self) -> None:
         """The gateway is about to end."""
         assert self._data_plane is not None

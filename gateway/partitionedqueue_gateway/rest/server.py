@@ -16,6 +16,7 @@ from partitionedqueue_gateway.entities.catalog import Catalog
 from partitionedqueue_gateway.entities.totals import Standings
 from partitionedqueue_gateway.rest import failures, shapes
 from partitionedqueue_gateway.rest.api import Api
+from partitionedqueue_gateway.rest.connections import Connections
 from partitionedqueue_gateway.rest.health import Health
 from partitionedqueue_gateway.rest.metrics import Metrics
 from partitionedqueue_gateway.rest.refusals import TooManyRequests
@@ -26,6 +27,7 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 Answered = Counter[tuple[str, int]]
+_CONNECTIONS: Final = web.AppKey("connections", Connections)
 NOWHERE: Final = "none"
 """Answers of no route are counted together."""
 
@@ -66,11 +68,16 @@ def _application(
     operations: Sequence[web.RouteDef], rooms: Sequence[Room], answered: Answered, upgrades: Sequence[web.RouteDef]
 ) -> web.Application:
     """`rooms` answer for entities and refuse as Azure does; what stands before them keeps its paths to itself."""
-    own = {NOWHERE, *(route.path for route in (*operations, *upgrades))}
+    own = {route.path for route in (*operations, *upgrades)}
+    if operations:
+        own.add(NOWHERE)
     unbounded = {"/healthz", "/readyz", *(route.path for route in upgrades)}
+    connections = Connections()
     app = web.Application(
-        middlewares=[_counted(answered, own), _bounded(unbounded)], client_max_size=limits.REQUEST_BYTES_MAX
+        middlewares=[_counted(answered, own, connections), _bounded(unbounded)],
+        client_max_size=limits.REQUEST_BYTES_MAX,
     )
+    app[_CONNECTIONS] = connections
     app.router.add_routes([*operations, *upgrades])
     for room in rooms:
         added = app.router.add_routes(room.routes())
@@ -99,7 +106,7 @@ async def serving(app: web.Application) -> AsyncIterator[Callable[[], asyncio.Pr
     )
     await runner.setup()
     try:
-        yield _NewConnection(runner)
+        yield _NewConnection(runner, app.get(_CONNECTIONS, Connections()))
     finally:
         await runner.cleanup()
 
@@ -123,27 +130,33 @@ class _Closed(asyncio.Protocol):
 class _NewConnection:
     """Makes the protocol of each connection. aiohttp counts one from the loop's next turn on; until then we do."""
 
-    def __init__(self, runner: web.AppRunner) -> None:
+    def __init__(self, runner: web.AppRunner, connections: Connections) -> None:
         self._runner = runner
+        self._connections = connections
         self._new = 0
 
     def __call__(self) -> asyncio.Protocol:
         server = self._runner.server
-        if server is None or len(server.connections) + self._new >= limits.CONNECTIONS_MAX:
+        if server is None:
+            return _Closed()
+        if len(server.connections) + self._new >= limits.CONNECTIONS_MAX and not self._connections.make_room():
             return _Closed()
         self._new += 1
         asyncio.get_running_loop().call_soon(self._counted)
-        return server()
+        made = server()
+        self._connections.new(made)
+        return made
 
     def _counted(self) -> None:
         self._new -= 1
 
 
-def _counted(answered: Counter[tuple[str, int]], operations: Container[str]) -> Any:
+def _counted(answered: Counter[tuple[str, int]], operations: Container[str], connections: Connections) -> Any:
     @web.middleware
     async def counted(request: web.Request, handler: _Handler) -> web.StreamResponse:
         """Count answers, and turn failures into them."""
         route = _name_of(request.match_info.route)
+        connections.begin(request.protocol)
         try:
             response = await handler(request)
         except (web.HTTPException, PartitionedQueueError) as error:
@@ -154,6 +167,8 @@ def _counted(answered: Counter[tuple[str, int]], operations: Container[str]) -> 
                 _log.exception("%s %s failed", request.method, request.path)
                 raise
             response = failures.answer_to(request, error)
+        finally:
+            connections.end(request.protocol)
         answered[route, response.status] += 1
         if not response.prepared:
             response.headers["Cache-Control"] = "no-store"

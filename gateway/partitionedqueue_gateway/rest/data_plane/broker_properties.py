@@ -16,7 +16,8 @@ from partitionedqueue_gateway.rest.data_plane import times
 from partitionedqueue_gateway.rest.refusals import InvalidRequest
 
 HEADER: Final = "BrokerProperties"
-_FOR_EVER_S: Final = 922337203685.47754  # .NET's longest TimeSpan, as Azure writes it
+_FOR_EVER_S: Final = 922337203685.47754  # .NET's longest TimeSpan, as Azure writes it; longer ones are this
+_FOR_EVER_MS: Final = 922_337_203_685_477
 _SHORTEST: Final = (",", ":")
 _dumps: Final = json.JSONEncoder(separators=_SHORTEST).encode
 
@@ -83,14 +84,14 @@ def _text(value: Any, name: str, where: str) -> str:
 def _time_to_live(found: dict[str, Any], value: Any, name: str, where: str) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < math.inf:
         raise InvalidRequest(f"{where} has a {name} that is no number of seconds above 0.")
-    found["time_to_live_ms"] = max(round(min(value, _FOR_EVER_S) * 1000), 1)
+    found["time_to_live_ms"] = min(max(round(min(value, _FOR_EVER_S) * 1000), 1), _FOR_EVER_MS)
 
 
 def _time_span(found: dict[str, Any], value: Any, name: str, where: str) -> None:
     span = times.read_span(_text(value, name, where))
     if not span:
         raise InvalidRequest(f"{where} has a {name} that is no length of time above 0, 0.00:00:40 say.")
-    found["time_to_live_ms"] = span
+    found["time_to_live_ms"] = min(span, _FOR_EVER_MS)
 
 
 def _scheduled(found: dict[str, Any], value: Any, name: str, where: str) -> None:
@@ -150,4 +151,4 @@ def write_lock(locked_until_ms: int) -> str:
 def _time_to_live_of(message: Message, entity: Entity) -> float:
     own, longest = message.time_to_live_ms, entity.spec.default_message_time_to_live_ms
     given = [ms for ms in (own, longest) if ms is not None]
-    return min(given) / 1000 if given else _FOR_EVER_S
+    return min(min(given) / 1000, _FOR_EVER_S) if given else _FOR_EVER_S

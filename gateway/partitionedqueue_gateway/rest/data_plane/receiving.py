@@ -6,6 +6,7 @@ A message that its client cannot be told of goes back at once: the client has go
 import asyncio
 from collections.abc import Sequence
 from typing import Final
+from urllib.parse import quote
 
 from aiohttp import web
 
@@ -20,7 +21,7 @@ from partitionedqueue_gateway.entities.taken import Taken
 from partitionedqueue_gateway.rest.data_plane import broker_properties, custom_properties
 from partitionedqueue_gateway.rest.data_plane.requests import Door, timeout_s
 from partitionedqueue_gateway.rest.data_plane.stored_bodies import body_of
-from partitionedqueue_gateway.rest.refusals import InvalidRequest
+from partitionedqueue_gateway.rest.refusals import InvalidRequest, TooManyRequests
 
 _OCTETS: Final = "application/octet-stream"
 
@@ -97,6 +98,8 @@ class Receiving:
             raise InvalidRequest(
                 f"'{entity.address}' requires sessions, and HTTP has none to receive from: receive over AMQP."
             )
+        if len(self._waits) >= limits.HTTP_WAITS_MAX:
+            raise TooManyRequests(f"{len(self._waits)} requests wait for messages; ask again in a moment")
         within_s = 0.0 if self._draining else timeout_s(request)
         wait, delivered = _Wait(entity, delete=delete), False
         self._waits.add(wait)
@@ -124,17 +127,25 @@ class Receiving:
 
 async def _written(request: web.Request, response: web.Response) -> bool:
     """Whether all of an answer has gone out: as far as we can tell, the client has it."""
+    for _ in range(2):  # the loop looks at what came from the client meanwhile: it may have hung up
+        await asyncio.sleep(0)
     try:
-        async with asyncio.timeout(limits.STALLED_S_MAX):
-            await response.prepare(request)
-            await response.write_eof()
+        if _is_there(request):
+            async with asyncio.timeout(limits.STALLED_S_MAX):
+                await response.prepare(request)
+                await response.write_eof()
     except ConnectionError:
         return False
     except TimeoutError:
         if request.transport is not None:
             request.transport.abort()
         return False
-    return True
+    return _is_there(request)  # asyncio keeps it to itself when a write fails
+
+
+def _is_there(request: web.Request) -> bool:
+    transport = request.transport
+    return transport is not None and not transport.is_closing()
 
 
 def _shown(request: web.Request, entity: Entity, taken: Taken) -> web.Response:
@@ -146,8 +157,8 @@ def _shown(request: web.Request, entity: Entity, taken: Taken) -> web.Response:
     if taken.lock:
         token = LockToken(taken.partition, taken.sequence, taken.lock).sealed(entity.seal).uuid
         number = sequence_number(taken.partition, taken.sequence)
-        origin = f"{request.scheme}://{request.headers.get('Host', '')}"
-        path = request.path.rstrip("/").removesuffix("/head")
-        headers.append(("Location", f"{origin}{path}/{number}/{token}"))
+        host = custom_properties.header_text(request.headers.get("Host", ""))
+        path = quote(entity.address.path, safe="/$")
+        headers.append(("Location", f"{request.scheme}://{host}/{path}/messages/{number}/{token}"))
     body = body_of(taken.stored, message.body)
     return web.Response(status=201 if taken.lock else 200, body=body, headers=headers)
