@@ -113,6 +113,22 @@ def test_a_queue_with_sessions_is_browsed(spark: SparkSession, brokers: Brokers)
     assert [row.session_id for row in browse(spark, brokers).collect()] == ["s"]
 
 
+def test_spark_hands_filters_over_where_option_and_configuration_say_so(spark: SparkSession, brokers: Brokers) -> None:
+    brokers.send_numbered(900)
+    setting = "spark.sql.python.filterPushdown.enabled"
+    with pytest.raises(PySparkException, match=setting):
+        browse(spark, brokers, filterPushdown="true").count()
+    spark.conf.set(setting, "true")
+    try:
+        found = browse(spark, brokers, filterPushdown="true").where("partition = 1").select("body").collect()
+    finally:
+        spark.conf.unset(setting)
+    assert sorted(int(bytes(row.body)) for row in found) == list(range(1, 900, 3))
+    for partition, server in enumerate(brokers.servers):
+        with server.connect() as connection:
+            assert ("cmdstat_lrange" in connection.info("commandstats")) == (partition == 1)
+
+
 def _body(stored: bytes) -> bytes:
     at, length = int.from_bytes(stored[20:24], "little"), int.from_bytes(stored[24:28], "little")
     return stored[at : at + length]
