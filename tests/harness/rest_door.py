@@ -62,7 +62,7 @@ class Caller:
     def bodies_bytes(self) -> int:
         """Of bodies that are under way there."""
         assert self._data_plane is not None
-        return self._data_plane._sending._bodies._bytes
+        return self._data_plane._sending._bodies.bytes
 
     @property
     def waits(self) -> int:

@@ -15,7 +15,7 @@ from partitionedqueue.model.storable import Storable, storable
 from partitionedqueue_gateway import limits
 from partitionedqueue_gateway.access.policies import Right
 from partitionedqueue_gateway.entities.entity import Entity
-from partitionedqueue_gateway.rest.bodies import Bodies, read_whole
+from partitionedqueue_gateway.rest.bodies import Bodies
 from partitionedqueue_gateway.rest.data_plane import broker_properties, custom_properties
 from partitionedqueue_gateway.rest.data_plane.requests import Door, timeout_s
 from partitionedqueue_gateway.rest.refusals import InvalidRequest
@@ -39,8 +39,8 @@ class Sending:
         content_type = request.headers.get("Content-Type")
         batched = content_type is not None and content_type.partition(";")[0].strip().lower() == BATCH
         most = entity.message_bytes_max * (limits.BATCH_BODY_FACTOR if batched else 1)
-        with self._bodies.room(request, most):
-            body = await read_whole(request, most)
+        with self._bodies.room() as room:
+            body = await room.read(request, most)
             messages = read_batch(body, entity) if batched else (_read(request, body, content_type, entity),)
             await entity.send(messages, within_s=within_s)
         return web.Response(status=201)
