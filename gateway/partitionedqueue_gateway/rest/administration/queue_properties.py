@@ -96,7 +96,10 @@ def manifest(name: QueueName, title: str, given: Description) -> dict[str, Any]:
 
 
 def changes(queue: QueueSpec, given: Description) -> dict[str, Any]:
-    """What of a queue's spec becomes something else; None: its default. Raises as `manifest` does."""
+    """What a queue's spec is to say of all that may change; None: its default. Raises as `manifest` does.
+
+    Of all, whether or not it is known as such: what this gateway knows may be older than what another one has written.
+    """
     _refuse_what_there_is_not(given)
     for word, key in _FIXED.items():
         attribute = FIELDS[key][0]
@@ -109,16 +112,10 @@ def changes(queue: QueueSpec, given: Description) -> dict[str, Any]:
         if target and object_name(addresses.parse(target).name) != now:
             _refuse_forwarding(word)
         wanted[key] = now if target else None
-    wanted["sizeGB"] = _size_of_changed(queue, given)
+    if (size_gb := _size_of_changed(queue, given)) != queue.size_gb:
+        wanted["sizeGB"] = size_gb
     _refuse_its_size(queue, given)
-    plain = QueueSpec(name=queue.name)
-    changed: dict[str, Any] = {}
-    for key, value in wanted.items():
-        attribute, field = FIELDS[key]
-        meant = getattr(plain, attribute) if value is None else field(key, value)
-        if meant != getattr(queue, attribute):
-            changed[key] = value
-    return changed
+    return wanted
 
 
 def _mutable(given: Description) -> dict[str, Any]:

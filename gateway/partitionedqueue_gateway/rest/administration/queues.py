@@ -81,10 +81,7 @@ class Queues:
         queue = await self.find(name)
         if queue is None:
             raise EntityNotFound(name.name)
-        changed = queue_properties.changes(queue.spec, given)
-        if not changed:
-            return queue
-        generation = await self._changes.change(queue, changed)
+        generation = await self._changes.change(queue, queue_properties.changes(queue.spec, given))
 
         def shows() -> bool:
             now = self._catalog.queues.get(name)
