@@ -310,6 +310,7 @@ def calls_of_every_kind(keys: QueueKeys) -> list[Call[Any]]:
         calls.receive_deferred(keys, [1]),
         calls.cancel_scheduled(keys, [1]),
         calls.peek(keys, most=1, bytes_most=1),
+        calls.states(keys, 1, 9),
         calls.accept_session(keys),
         calls.renew_session(keys, held),
         calls.release_session(keys, held),
