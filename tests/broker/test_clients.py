@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.patience import eventually
 from harness.redis_servers import Broker, free_port, running_broker
 from partitionedqueue.broker import calls
 from partitionedqueue.broker.blocking import BlockingBroker
@@ -65,7 +66,14 @@ def test_blocking_gives_up_on_a_broker_that_hangs(server: Broker) -> None:
         with pytest.raises(BrokerUnavailable, match=r"did not answer within 0\.2 s"):
             broker.call(calls.receive(KEYS, most=1, lock_ms=0))
         server.resume()
-        assert broker.call(calls.totals(KEYS)).messages == 0
+
+        def answers() -> bool:
+            try:
+                return broker.call(calls.totals(KEYS)).messages == 0
+            except BrokerUnavailable:  # a busy machine may be as slow as one that hangs
+                return False
+
+        eventually(answers, "it does not come back", 20)
 
 
 def test_load_library_loads_what_is_missing(server: Broker) -> None:

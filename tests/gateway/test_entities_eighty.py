@@ -14,9 +14,18 @@ PARTITIONS = 80
 
 
 @pytest.fixture(scope="module")
-def eighty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Broker]]:
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Broker]]:
     with running_brokers(tmp_path_factory.mktemp("eighty"), PARTITIONS, fsync="no") as found:
         yield found
+
+
+@pytest.fixture
+def eighty(started: list[Broker]) -> list[Broker]:
+    """They know of no queue: a test's may have sessions, and another one's none."""
+    for broker in started:
+        with closing(broker.connect()) as connection:
+            connection.flushall()
+    return started
 
 
 async def test_a_message_in_any_of_eighty_partitions_is_found_promptly(eighty: list[Broker]) -> None:
@@ -67,9 +76,6 @@ async def test_drain_and_peek_over_eighty_partitions_are_prompt(eighty: list[Bro
 
 
 async def test_a_session_in_any_of_eighty_partitions_is_found(eighty: list[Broker]) -> None:
-    for broker in eighty:
-        with closing(broker.connect()) as connection:
-            connection.flushall()
     async with bench(eighty, requires_session=True) as one:
         waiting = asyncio.create_task(one.entity.accept_session(within_s=10))
         await asyncio.sleep(0.5)

@@ -190,20 +190,21 @@ class Client(threading.Thread):
     ) -> None:
         place = {"complete": GONE, "abandon": None, "defer": DEFERRED, "dead_letter": DEAD}[way]
         with self.ledger.lock:
-            before = {body: set(self.ledger.places[body]) for _, body in several}
             for _, body in several:
                 self._given_back(body)
                 if place is not None:
-                    self.ledger.places[body].add(place)
+                    self.ledger.hope(body, place)
                 if way == "defer":
                     self.ledger.deferred.update({one.first: found for one, found in several if found == body})
         refused = broker.call(getattr(calls, way)(self.keys, [one for one, _ in several], session=session))
         with self.ledger.lock:
             for at, (one, body) in enumerate(several):
+                if place is None:
+                    continue
                 if at in refused:
-                    self.ledger.places[body] = before[body]
-                elif place is not None:
-                    self.ledger.places[body] = {place}
+                    self.ledger.refuse(body, place)
+                else:
+                    self.ledger.known(body, place)
                     if place != DEFERRED:
                         self.ledger.deferred.pop(one.first, None)
 
@@ -234,7 +235,7 @@ class Client(threading.Thread):
         with self.ledger.lock:
             for body in bodies:
                 self._given_back(body)
-                self.ledger.places[body].add(GONE)
+                self.ledger.hope(body, GONE)
 
         def ask(broker: BlockingBroker) -> None:
             call = calls.apply(self.keys, operations, sender=self.sender, number=number, session=session)
@@ -245,7 +246,7 @@ class Client(threading.Thread):
                 return
             with self.ledger.lock:
                 for body in bodies:
-                    self.ledger.places[body] = {GONE}
+                    self.ledger.known(body, GONE)
             self._stored(messages, firsts[1] if firsts else 0)
 
         self._until_told(broker, ask)
@@ -255,8 +256,7 @@ class Client(threading.Thread):
 
     def _not_applied(self, bodies: Sequence[bytes], messages: Sequence[bytes]) -> None:
         with self.ledger.lock:
-            for body in bodies:  # others may have had it since, and know better
-                if GONE in self.ledger.places[body] and len(self.ledger.places[body]) > 1:
-                    self.ledger.places[body].discard(GONE)
+            for body in bodies:
+                self.ledger.refuse(body, GONE)
             for one in messages:
                 self.ledger.places[body_of(one)] = {NEVER_STORED}

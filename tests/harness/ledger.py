@@ -3,7 +3,7 @@
 import itertools
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from harness.deliveries import body_of, placed
@@ -24,9 +24,14 @@ class Hold:
 
 @dataclass
 class Ledger:
-    """What may be where, by the bodies of the messages."""
+    """What may be where, by the bodies of the messages.
+
+    Several clients may ask for one message at once, where the lock of one has lapsed: what each of them asked for is
+    possible until it is told no, and that takes away its own hope alone.
+    """
 
     places: dict[bytes, set[str]] = field(default_factory=dict)
+    hopes: dict[bytes, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))  # places only asked for
     numbers: dict[int, bytes] = field(default_factory=dict)  # sequence number → body, for ever
     due_ms: dict[bytes, int] = field(default_factory=dict)
     holds: dict[bytes, list[Hold]] = field(default_factory=lambda: defaultdict(list))
@@ -43,7 +48,26 @@ class Ledger:
         """It is seen somewhere: it must be possible, and nothing else is possible any more."""
         if place not in self.places.get(body, {NEVER_STORED}):
             self.wrong.append(f"{body!r} is {place}, but was {self.places.get(body)}")
+        self.known(body, place)
+
+    def known(self, body: bytes, place: str) -> None:
+        """It is there; nothing else is possible any more."""
         self.places[body] = {place}
+        self.hopes.pop(body, None)
+
+    def hope(self, body: bytes, place: str) -> None:
+        """Somebody asks for it to be put there: from now on that is possible."""
+        if place not in self.places[body] or place in self.hopes[body]:
+            self.hopes[body][place] += 1
+        self.places[body].add(place)
+
+    def refuse(self, body: bytes, place: str) -> None:
+        """Who has asked was told no; possible is what others ask for, and what was so before."""
+        if place in self.hopes[body]:
+            self.hopes[body][place] -= 1
+            if not self.hopes[body][place]:
+                del self.hopes[body][place]
+                self.places[body].discard(place)
 
     def delivered(self, received: Received, place: str) -> None:
         """Somebody holds these now, and nobody else does."""
