@@ -15,6 +15,9 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("busy machines")
 
+# Java is started often here and never runs for long: compiling for hours of work costs more than all the rest.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
