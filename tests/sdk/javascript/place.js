@@ -61,6 +61,10 @@ async function nothingComes(receiver, withinMs = 1000) {
   assert.equal(found.length, 0, `a message came that should not be there: ${found[0]?.body}`);
 }
 
+// In a partition whose numbers this SDK knows to the last bit, where something is asked for by its number: rhea rounds
+// those of partition 32 (docs/using/azure-sdks.md). This key's is another one, of 16 and of 80.
+const EXACT = { partitionKey: "whole" };
+
 const START = { fromSequenceNumber: Long.ONE };
 
 async function isEmpty(receiver) {
@@ -82,5 +86,5 @@ const range = (count) => Array.from({ length: count }, (_, number) => number);
 const sorted = (numbers) => [...numbers].sort((a, b) => a - b);
 
 module.exports = {
-  AbsentFromSdk, Place, START, completeAll, isEmpty, nothingComes, own, range, receive, receiveOne, refused, sleep, sorted,
+  AbsentFromSdk, EXACT, Place, START, completeAll, isEmpty, nothingComes, own, range, receive, receiveOne, refused, sleep, sorted,
 };

@@ -1,12 +1,12 @@
 // A scheduled message that is cancelled never comes; cancelling what is not scheduled is told.
 "use strict";
-const { isEmpty, nothingComes, refused } = require("../place");
+const { EXACT, isEmpty, nothingComes, refused } = require("../place");
 
 module.exports = async function cancelScheduled(place) {
   const client = place.client({ retryOptions: { maxRetries: 0 } });
   const sender = client.createSender(place.queue);
   const at = new Date(Date.now() + 2000);
-  const numbers = await sender.scheduleMessages([{ body: "never" }, { body: "nor this" }], at);
+  const numbers = await sender.scheduleMessages([{ body: "never", ...EXACT }, { body: "nor this", ...EXACT }], at);
   await sender.cancelScheduledMessages(numbers);
   await refused(sender.cancelScheduledMessages(numbers), "MessageNotFound");
   const receiver = client.createReceiver(place.queue);

@@ -1,12 +1,12 @@
 // A deferred message is received by its sequence number only.
 "use strict";
 const assert = require("node:assert/strict");
-const { isEmpty, nothingComes, own, receiveOne } = require("../place");
+const { EXACT, isEmpty, nothingComes, own, receiveOne } = require("../place");
 
 module.exports = async function defer(place) {
   const client = place.client();
   const body = own("later");
-  await client.createSender(place.queue).sendMessages({ body });
+  await client.createSender(place.queue).sendMessages({ body, ...EXACT });
   const receiver = client.createReceiver(place.queue);
   const message = await receiveOne(receiver);
   await receiver.deferMessage(message);

@@ -1,11 +1,11 @@
 // A deferred message that was received can be abandoned (and stays deferred), renewed, dead-lettered and completed.
 "use strict";
 const assert = require("node:assert/strict");
-const { receive, receiveOne } = require("../place");
+const { EXACT, receive, receiveOne } = require("../place");
 
 module.exports = async function deferredSettled(place) {
   const client = place.client();
-  await client.createSender(place.queue).sendMessages([{ body: "first" }, { body: "second" }]);
+  await client.createSender(place.queue).sendMessages(["first", "second"].map((body) => ({ body, ...EXACT })));
   const receiver = client.createReceiver(place.queue);
   const messages = await receive(receiver, 2);
   for (const message of messages) await receiver.deferMessage(message);

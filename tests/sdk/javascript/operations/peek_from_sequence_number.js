@@ -1,13 +1,13 @@
 // A peek begins at a sequence number, and goes on where the last one ended.
 "use strict";
 const assert = require("node:assert/strict");
-const { completeAll, range, receive } = require("../place");
+const { EXACT, completeAll, range, receive } = require("../place");
 
 const COUNT = 6;
 
 module.exports = async function peekFromSequenceNumber(place) {
   const client = place.client();
-  await client.createSender(place.queue).sendMessages(range(COUNT).map((body) => ({ body })));
+  await client.createSender(place.queue).sendMessages(range(COUNT).map((body) => ({ body, ...EXACT })));
   const receiver = client.createReceiver(place.queue);
   const numbers = (await receiver.peekMessages(COUNT)).map((message) => message.sequenceNumber);
   assert.equal(numbers.length, COUNT);
