@@ -1,45 +1,26 @@
 """Every error of the domain that can reach an AMQP client has a condition."""
 
-import importlib
-import pkgutil
-from collections.abc import Iterator
-
 import pytest
 
-import partitionedqueue.model.errors
 import partitionedqueue_gateway.access
 import partitionedqueue_gateway.amqp
 import partitionedqueue_gateway.entities
+from harness.error_kinds import errors_of
 from partitionedqueue.model.errors import BrokerUnavailable, LockLost, PartitionedQueueError
 from partitionedqueue_gateway.amqp import conditions
 from partitionedqueue_gateway.amqp.conditions import CONDITIONS
 
-ROOMS = (partitionedqueue_gateway.access, partitionedqueue_gateway.amqp, partitionedqueue_gateway.entities)
+ERRORS = errors_of(partitionedqueue_gateway.access, partitionedqueue_gateway.amqp, partitionedqueue_gateway.entities)
 PREFIXES = ("amqp:", "com.microsoft:")
 
 
-def errors() -> list[type[PartitionedQueueError]]:
-    """Those of the core, and of the gateway's rooms that AMQP stands on."""
-    for room in ROOMS:
-        for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
-            importlib.import_module(module.name)
-    homes = (partitionedqueue.model.errors.__name__, *(room.__name__ for room in ROOMS))
-    return sorted({one for one in _below(PartitionedQueueError) if one.__module__.startswith(homes)}, key=str)
-
-
-def _below(kind: type[PartitionedQueueError]) -> Iterator[type[PartitionedQueueError]]:
-    for one in kind.__subclasses__():
-        yield one
-        yield from _below(one)
-
-
-@pytest.mark.parametrize("kind", errors())
+@pytest.mark.parametrize("kind", ERRORS)
 def test_every_error_has_a_condition(kind: type[PartitionedQueueError]) -> None:
     assert kind in CONDITIONS, f"say in amqp/conditions.py what AMQP clients are told of {kind.__name__}"
 
 
 def test_the_table_has_nothing_else() -> None:
-    assert set(CONDITIONS) == set(errors())
+    assert set(CONDITIONS) == set(ERRORS)
 
 
 @pytest.mark.parametrize("condition", sorted(set(CONDITIONS.values())))
@@ -56,7 +37,7 @@ def test_words_that_programs_read_are_azures() -> None:
     assert told == ("com.microsoft:message-lock-lost", 410, words)
 
 
-@pytest.mark.parametrize("kind", errors())
+@pytest.mark.parametrize("kind", ERRORS)
 def test_no_client_is_told_where_a_broker_is(kind: type[PartitionedQueueError]) -> None:
     secret = "orders-broker-3.brokers.team-a:6379"
     if kind.__init__ in (PartitionedQueueError.__init__, BrokerUnavailable.__init__):

@@ -1,44 +1,25 @@
 """Every error of the domain that can reach an HTTP client has an answer."""
 
-import importlib
-import pkgutil
-from collections.abc import Iterator
-
 import pytest
 
-import partitionedqueue.model.errors
 import partitionedqueue_gateway.access
 import partitionedqueue_gateway.entities
 import partitionedqueue_gateway.rest
+from harness.error_kinds import errors_of
 from partitionedqueue.model.errors import BrokerUnavailable, LockLost, PartitionedQueueError
 from partitionedqueue_gateway.rest import failures
 from partitionedqueue_gateway.rest.failures import REFUSALS, Refusal
 
-ROOMS = (partitionedqueue_gateway.access, partitionedqueue_gateway.entities, partitionedqueue_gateway.rest)
+ERRORS = errors_of(partitionedqueue_gateway.access, partitionedqueue_gateway.entities, partitionedqueue_gateway.rest)
 
 
-def errors() -> list[type[PartitionedQueueError]]:
-    """Those of the core, and of the gateway's rooms that HTTP stands on."""
-    for room in ROOMS:
-        for module in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
-            importlib.import_module(module.name)
-    homes = (partitionedqueue.model.errors.__name__, *(room.__name__ for room in ROOMS))
-    return sorted({one for one in _below(PartitionedQueueError) if one.__module__.startswith(homes)}, key=str)
-
-
-def _below(kind: type[PartitionedQueueError]) -> Iterator[type[PartitionedQueueError]]:
-    for one in kind.__subclasses__():
-        yield one
-        yield from _below(one)
-
-
-@pytest.mark.parametrize("kind", errors())
+@pytest.mark.parametrize("kind", ERRORS)
 def test_every_error_has_an_answer(kind: type[PartitionedQueueError]) -> None:
     assert kind in REFUSALS, f"say in rest/failures.py what HTTP clients are told of {kind.__name__}"
 
 
 def test_the_table_has_nothing_else() -> None:
-    assert set(REFUSALS) == set(errors())
+    assert set(REFUSALS) == set(ERRORS)
 
 
 @pytest.mark.parametrize("refusal", sorted(set(REFUSALS.values())))
@@ -56,7 +37,7 @@ def test_words_that_programs_read_are_azures() -> None:
     assert told == (404, 40400, words, 0)
 
 
-@pytest.mark.parametrize("kind", errors())
+@pytest.mark.parametrize("kind", ERRORS)
 def test_no_client_is_told_where_a_broker_is(kind: type[PartitionedQueueError]) -> None:
     secret = "orders-broker-3.brokers.team-a:6379"
     if kind.__init__ in (PartitionedQueueError.__init__, BrokerUnavailable.__init__):
